@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heap.h - what walking an allocator yields: blocks, and the memory it owns.
+ */
+#ifndef HSNAP_CAPTURE_ALLOC_HEAP_H
+#define HSNAP_CAPTURE_ALLOC_HEAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "snapshot/base/error.h"
+#include "snapshot/base/vec.h"
+
+#define HSNAP_BLOCK_NO_RECORD 1u /* in use, but the agent has no valid record of it */
+#define HSNAP_BLOCK_OVERRUN 2u   /* its record was damaged */
+
+struct hsnap_block {
+	uint64_t address;   /* what the program was handed */
+	uint64_t usable;    /* bytes */
+	uint64_t requested; /* bytes; equals usable where unknown */
+	uint32_t stack;     /* index into stacks, 0: unknown */
+	uint16_t epoch;     /* as hsnap_graph.epoch */
+	uint16_t flags;     /* HSNAP_BLOCK_… */
+};
+
+struct hsnap_raw_stack {
+	uint32_t first_pc, num_pcs; /* into pcs: return addresses, innermost first */
+};
+
+/* Memory that an allocator or the agent manages: no place to look for roots. */
+struct hsnap_region {
+	uint64_t start, end;
+};
+
+struct hsnap_heap {
+	struct hsnap_vec(struct hsnap_block) blocks;   /* live ones, in order of address, disjoint */
+	struct hsnap_vec(struct hsnap_raw_stack) stacks; /* [0] empty */
+	struct hsnap_vec(uint64_t) pcs;
+	struct hsnap_vec(struct hsnap_region) regions; /* in order of address, disjoint */
+	const char *source;         /* "agent", later "glibc" … */
+	bool requested_known;       /* requested sizes are known (for blocks with a record) */
+	uint64_t epoch_start;       /* ns since the epoch to which block epochs count */
+	uint64_t allocated_bytes, allocated_count, freed_bytes, freed_count; /* since start */
+	uint64_t no_record, overruns;
+	uint64_t walked_bytes, expected_bytes; /* the walk proves itself: equal when nothing was lost */
+	char partial[160];          /* why something is missing; "" = complete */
+};
+
+void hsnap_heap_deinit(struct hsnap_heap *heap);
+
+/* Index of the block that contains the address, or SIZE_MAX.  O(log n). */
+size_t hsnap_heap_find(const struct hsnap_heap *heap, uint64_t address);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * capture.h - from a live process to a snapshot.  The public face of capture/.
+ */
+#ifndef HSNAP_CAPTURE_CAPTURE_H
+#define HSNAP_CAPTURE_CAPTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "snapshot/base/error.h"
+#include "snapshot/snapshot.h"
+
+struct hsnap_take_options {
+	pid_t pid;
+	/* Called between phases of the work, never while the target is held; may be NULL. */
+	void (*progress)(void *context, const char *phase, uint64_t done, uint64_t all);
+	void *progress_context;
+	const volatile int *interrupted; /* set by the caller's signal handler; may be NULL */
+};
+
+/**
+ * Take a snapshot of a live process that was started with the agent.
+ *
+ * The target is stopped once, for as long as copying its memory takes, and is
+ * let go whatever happens to this process.  Nothing of its memory is written.
+ *
+ * @return HSNAP_OK (facts say whether it is partial), HSNAP_REFUSED with a hint where there is a
+ *         cure (gone, not permitted, not supported, too little memory), HSNAP_INTERRUPTED,
+ *         HSNAP_NO_MEMORY, HSNAP_IO
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_capture_take(const struct hsnap_take_options *options,
+						 struct hsnap_snapshot **ret,
+						 struct hsnap_error *err);
+
+/* Where `run` finds the agent: HEAPSNAP_AGENT, beside the program, the build tree, the prefix. */
+HSNAP_CHECKED enum hsnap_code hsnap_agent_path(char *path, size_t size, struct hsnap_error *err);
+
+/**
+ * What `run` looks at before it starts a program: could the agent live in it?
+ * @return HSNAP_OK, HSNAP_NOT_FOUND (no such command), HSNAP_IO (not executable),
+ *         HSNAP_REFUSED (static, setuid, foreign libc or class, ASan …: message and hint say)
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_agent_check(const char *command, struct hsnap_error *err);
+
+#endif

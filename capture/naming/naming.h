@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * naming.h - from blocks, roots and debug info to a finished graph.
+ *
+ * Names come from claims (see naming.c for the ranks); what has no claim gets a
+ * truthful label.  No name from size alone, ever.
+ */
+#ifndef HSNAP_CAPTURE_NAMING_NAMING_H
+#define HSNAP_CAPTURE_NAMING_NAMING_H
+
+#include "capture/alloc/heap.h"
+#include "capture/naming/evidence.h"
+#include "capture/symbols/symbols.h"
+#include "snapshot/snapshot.h"
+
+/**
+ * Name every block, connect them, and fill the snapshot's modules, types, members, stacks,
+ * frames, graph, rows and states.  The facts that the graph does not tell are the caller's.
+ *
+ * @param symbols  may be NULL: then sites and sizes label the blocks
+ * Cost: O(words of live blocks and roots · log) and a few words a block.
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_name_and_connect(const struct hsnap_target *target,
+						     const struct hsnap_heap *heap,
+						     const struct hsnap_roots *roots,
+						     const struct hsnap_symbols *symbols,
+						     struct hsnap_snapshot *snapshot,
+						     struct hsnap_error *err);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * snapshot.h - a heap at one moment: facts, types, graph; and its file.
+ *
+ * This is the public face of snapshot/.  It knows no process and no terminal.
+ */
+#ifndef HSNAP_SNAPSHOT_SNAPSHOT_H
+#define HSNAP_SNAPSHOT_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "snapshot/base/error.h"
+#include "snapshot/base/strings.h"
+#include "snapshot/base/vec.h"
+#include "snapshot/graph/graph.h"
+
+enum hsnap_basis { HSNAP_BASIS_REQUESTED, HSNAP_BASIS_USABLE };
+
+/* What is known of the process and of the capture.  Counts and bytes; 0 or "" = unknown. */
+struct hsnap_facts {
+	uint64_t pid;
+	uint64_t start_time;    /* of the process, clock ticks since boot (/proc/PID/stat field 22) */
+	uint64_t taken_at;      /* ns since the epoch, when the target was released */
+	uint64_t pause_ns;      /* first interrupt to last release */
+	uint64_t elapsed_ns;    /* whole take */
+	uint64_t epoch_start;   /* ns since the epoch to which node epochs count */
+	hsnap_string comm;      /* name of the command, never arguments */
+	hsnap_string exe;       /* path of the executable as the target sees it */
+	hsnap_string source;    /* "agent", "glibc", "core", "dotnet", "gcdump" */
+	hsnap_string freeze;    /* "copy", "precopy", "clone", "" */
+	uint8_t basis;          /* enum hsnap_basis */
+	uint32_t num_threads;
+	uint32_t searched_modules, searched_tls; /* roots were looked for in these many */
+	uint64_t rss, swap;     /* bytes */
+	uint64_t heap_bytes;    /* of all blocks, on the basis */
+	uint64_t heap_usable;
+	uint64_t heap_count;
+	uint64_t no_record;     /* blocks in use without a record of the agent */
+	uint64_t overruns;      /* blocks written past their end */
+	uint64_t allocated_bytes, allocated_count; /* since start, as the agent counts */
+	uint64_t freed_bytes, freed_count;
+	uint64_t bytes_by_confidence[HSNAP_NUM_CONFIDENCES];
+};
+
+struct hsnap_snapshot {
+	struct hsnap_facts facts;
+	struct hsnap_strings strings;
+	struct hsnap_vec(hsnap_string) partial_reasons; /* not empty: a partial capture; one clause each */
+	struct hsnap_vec(hsnap_string) notes;  /* other things to tell: "no types for libfoo.so: no debug info" */
+	struct hsnap_vec(struct hsnap_module) modules; /* [0] empty */
+	struct hsnap_vec(struct hsnap_type) types;     /* [0] unknown */
+	struct hsnap_vec(struct hsnap_member) members;
+	struct hsnap_vec(struct hsnap_row) rows;       /* greatest bytes first */
+	struct hsnap_vec(struct hsnap_stack) stacks;   /* [0] empty */
+	struct hsnap_vec(struct hsnap_frame) frames;
+	struct hsnap_graph graph;
+};
+
+/* An empty snapshot with entry 0 of each table; NULL: out of memory. */
+struct hsnap_snapshot *hsnap_snapshot_create(void);
+void hsnap_snapshot_destroy(struct hsnap_snapshot *snapshot);
+void hsnap_snapshot_destroyp(struct hsnap_snapshot **snapshot);
+
+static inline const char *hsnap_text(const struct hsnap_snapshot *snapshot, hsnap_string s)
+{
+	return hsnap_str(&snapshot->strings, s);
+}
+
+/**
+ * Decide the state of every block (graph.flags) by reachability from the roots, over strong
+ * and weak edges alike; what only roots of kind mapping reach is POSSIBLE.  O(nodes + edges).
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_snapshot_mark(struct hsnap_snapshot *snapshot,
+						  struct hsnap_error *err);
+
+/**
+ * Fill rows and the heap_… and bytes_by_confidence facts from the graph's columns.
+ * Replaces earlier rows.  O(nodes), and O(types) scratch memory.
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_snapshot_summarize(struct hsnap_snapshot *snapshot,
+						       struct hsnap_error *err);
+
+/**
+ * The member path from a type to the byte `offset` in it: ".buckets", ".entry.next",
+ * "[*].ctx", "[*]" for a run of elements; an offset inside a member's middle, or one that no
+ * member covers, ends in "+N".  Into `text`, always terminated, cut if too long.
+ * @return true if a declared pointer (or reference) stands exactly there.
+ */
+bool hsnap_member_path(const struct hsnap_snapshot *snapshot, hsnap_type_id type, uint64_t offset,
+		       char *text, size_t text_size);
+
+/* Identity by which `diff` matches: stable from one snapshot of a build to the next. */
+hsnap_string hsnap_type_identity(struct hsnap_snapshot *snapshot, hsnap_type_id type);
+
+/* What hsnap_snapshot_read() is to load; facts, strings, modules, types and rows always are. */
+enum hsnap_load {
+	HSNAP_LOAD_TABLE = 0,
+	HSNAP_LOAD_MEMBERS = 1, /* members of types, stacks, frames, roots */
+	HSNAP_LOAD_NODES = 2,   /* node columns; implies MEMBERS */
+	HSNAP_LOAD_EDGES = 4,   /* edges; implies NODES */
+};
+
+/**
+ * Write the snapshot's file: beside the name, fsynced, renamed; mode 0600; no link followed.
+ *
+ * @param path   "-": stdout, which must not be a terminal
+ * @param force  replace an existing file; else HSNAP_IO with EEXIST
+ * @param[out] ret_size  bytes written; may be NULL
+ * @return HSNAP_OK, HSNAP_NO_MEMORY, HSNAP_IO.  On failure no file is left under any name.
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_snapshot_write(const struct hsnap_snapshot *snapshot,
+						   const char *path, bool force,
+						   uint64_t *ret_size, struct hsnap_error *err);
+
+/**
+ * Read a snapshot's file.  Nothing in it is trusted: every count, offset, index and string is
+ * checked before this returns, so users of the result need not.
+ *
+ * @param path  "-": stdin
+ * @param what  HSNAP_LOAD_… or'ed; what is not asked for is NULL or empty
+ * @return HSNAP_OK, HSNAP_NO_MEMORY, HSNAP_IO, HSNAP_FORMAT (damaged, cut short, not a
+ *         snapshot: err->where is the offset), HSNAP_UNSUPPORTED (newer or older)
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_snapshot_read(const char *path, unsigned what,
+						  struct hsnap_snapshot **ret,
+						  struct hsnap_error *err);
+/* The same from memory: for fuzzing and stdin. */
+HSNAP_CHECKED enum hsnap_code hsnap_snapshot_read_bytes(const void *bytes, size_t size, unsigned what,
+							struct hsnap_snapshot **ret,
+							struct hsnap_error *err);
+
+#endif

@@ -70,6 +70,7 @@ static inline const char *hsnap_text(const struct hsnap_snapshot *snapshot, hsna
 /**
  * Decide the state of every block (graph.flags) by reachability from the roots, over strong
  * and weak edges alike; what only roots of kind mapping reach is POSSIBLE.  O(nodes + edges).
+ * Where no edges are loaded nothing is known and nothing is changed.
  */
 HSNAP_CHECKED enum hsnap_code hsnap_snapshot_mark(struct hsnap_snapshot *snapshot,
 						  struct hsnap_error *err);
@@ -83,15 +84,18 @@ HSNAP_CHECKED enum hsnap_code hsnap_snapshot_summarize(struct hsnap_snapshot *sn
 
 /**
  * The member path from a type to the byte `offset` in it: ".buckets", ".entry.next",
- * "[*].ctx", "[*]" for a run of elements; an offset inside a member's middle, or one that no
- * member covers, ends in "+N".  Into `text`, always terminated, cut if too long.
+ * "[*].ctx" in a run of elements (also one at a struct's end), "[3]" in an array of fixed
+ * length.  Bases and anonymous members add nothing; of overlapping members a pointer is
+ * preferred.  An offset inside a member's middle, or one that no member covers, ends in "+N",
+ * counted from the last place named.  Into `text`, always terminated, cut if too long.
  * @return true if a declared pointer (or reference) stands exactly there.
  */
 bool hsnap_member_path(const struct hsnap_snapshot *snapshot, hsnap_type_id type, uint64_t offset,
 		       char *text, size_t text_size);
 
-/* Identity by which `diff` matches: stable from one snapshot of a build to the next. */
-hsnap_string hsnap_type_identity(struct hsnap_snapshot *snapshot, hsnap_type_id type);
+/* Identity by which `diff` matches: module (where not the executable), unit, holder and name; stable
+ * from one snapshot of a build to the next.  For the caller to free; NULL: out of memory. */
+char *hsnap_type_identity(const struct hsnap_snapshot *snapshot, hsnap_type_id type);
 
 /* What hsnap_snapshot_read() is to load; facts, strings, modules, types and rows always are. */
 enum hsnap_load {

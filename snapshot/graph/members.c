@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * members.c - from a type and an offset to the member that stands there.
+ *
+ * The tables may come from a file: members may overlap, and nest deeper than
+ * any program's.  So the search has a bound on its depth and one on its work;
+ * past either it answers with the outer member and "+N".
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "snapshot/snapshot.h"
+
+#define MAX_DEPTH 48
+#define MAX_WORK 100000 /* members looked at in one search */
+
+/* How good an end of the path is; the greatest wins, and the first among equals. */
+enum rank { NOTHING, NOT_COVERED, INSIDE, AT_VALUE, AT_POINTER };
+
+struct step {
+	hsnap_string name; /* of a member; 0: an element */
+	uint64_t index;    /* of the element; UINT64_MAX: any */
+};
+
+struct path {
+	struct step steps[MAX_DEPTH];
+	size_t num;
+	uint64_t rest; /* bytes from the place that the last step names */
+};
+
+struct search {
+	const struct hsnap_snapshot *snapshot;
+	struct path now, best;
+	enum rank rank; /* of best */
+	unsigned work;
+};
+
+static void offer(struct search *search, enum rank rank)
+{
+	if (rank <= search->rank)
+		return;
+	search->rank = rank;
+	search->best = search->now;
+}
+
+static void descend(struct search *search, hsnap_type_id id, uint64_t offset, unsigned depth);
+
+static void step_into(struct search *search, struct step step, hsnap_type_id type, uint64_t offset,
+		      unsigned depth)
+{
+	uint64_t rest = search->now.rest;
+	search->now.steps[search->now.num++] = step;
+	search->now.rest = offset;
+	descend(search, type, offset, depth);
+	search->now.num--;
+	search->now.rest = rest;
+}
+
+static void descend_array(struct search *search, const struct hsnap_type *type, uint64_t offset,
+			  unsigned depth)
+{
+	uint64_t each = search->snapshot->types.items[type->element].size;
+	if (!each || (type->size && offset >= type->size)) {
+		offer(search, NOT_COVERED);
+		return;
+	}
+	struct step step = { .index = type->size ? offset / each : UINT64_MAX };
+	step_into(search, step, type->element, offset % each, depth);
+}
+
+/* Does the member cover the byte?  A flexible array covers all that follows, where nothing else does. */
+static bool covers(const struct hsnap_snapshot *snapshot, const struct hsnap_member *member,
+		   uint64_t offset, bool flexible)
+{
+	const struct hsnap_type *type = &snapshot->types.items[member->type];
+	if (flexible)
+		return type->kind == HSNAP_TYPE_ARRAY && !type->size;
+	return offset - member->offset < type->size;
+}
+
+static bool descend_members(struct search *search, const struct hsnap_type *type, uint64_t offset,
+			    unsigned depth, bool flexible)
+{
+	bool found = false;
+	const struct hsnap_member *members = search->snapshot->members.items + type->first_member;
+	for (uint32_t i = 0; i < type->num_members && members[i].offset <= offset; i++) {
+		if (search->rank == AT_POINTER || ++search->work > MAX_WORK)
+			break;
+		if (!covers(search->snapshot, &members[i], offset, flexible))
+			continue;
+		found = true;
+		uint64_t inner = offset - members[i].offset;
+		if (hsnap_text(search->snapshot, members[i].name)[0])
+			step_into(search, (struct step){ .name = members[i].name }, members[i].type, inner, depth);
+		else
+			descend(search, members[i].type, inner, depth);
+	}
+	return found;
+}
+
+static void descend(struct search *search, hsnap_type_id id, uint64_t offset, unsigned depth)
+{
+	const struct hsnap_type *type = &search->snapshot->types.items[id];
+	if (depth == MAX_DEPTH) {
+		offer(search, INSIDE);
+		return;
+	}
+	switch (type->kind) {
+	case HSNAP_TYPE_POINTER:
+		offer(search, offset ? INSIDE : AT_POINTER);
+		break;
+	case HSNAP_TYPE_SCALAR:
+		offer(search, offset ? INSIDE : AT_VALUE);
+		break;
+	case HSNAP_TYPE_ARRAY:
+		descend_array(search, type, offset, depth + 1);
+		break;
+	case HSNAP_TYPE_STRUCT:
+	case HSNAP_TYPE_UNION:
+		if (!descend_members(search, type, offset, depth + 1, false) &&
+		    !descend_members(search, type, offset, depth + 1, true))
+			offer(search, NOT_COVERED);
+		break;
+	default:
+		offer(search, NOT_COVERED);
+	}
+}
+
+struct text {
+	char *at;
+	size_t left;
+};
+
+static void HSNAP_PRINTF(2, 3) append(struct text *text, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	int len = vsnprintf(text->at, text->left, format, args);
+	va_end(args);
+	size_t used = len < 0 ? 0 : (size_t)len < text->left ? (size_t)len : text->left - 1;
+	text->at += used;
+	text->left -= used;
+}
+
+static void print_path(const struct search *search, struct text *out)
+{
+	const struct path *path = &search->best;
+	for (size_t i = 0; i < path->num; i++) {
+		const struct step *step = &path->steps[i];
+		if (step->name)
+			append(out, ".%s", hsnap_text(search->snapshot, step->name));
+		else if (step->index == UINT64_MAX)
+			append(out, "[*]");
+		else
+			append(out, "[%llu]", (unsigned long long)step->index);
+	}
+	if (path->rest || (!path->num && search->rank < AT_VALUE))
+		append(out, "+%llu", (unsigned long long)path->rest);
+}
+
+bool hsnap_member_path(const struct hsnap_snapshot *snapshot, hsnap_type_id type, uint64_t offset,
+		       char *text, size_t text_size)
+{
+	struct search search = { .snapshot = snapshot, .now.rest = offset };
+	search.best.rest = offset;
+	if (type < snapshot->types.num)
+		descend(&search, type, offset, 0);
+	if (text_size) {
+		struct text out = { .at = text, .left = text_size };
+		text[0] = '\0';
+		print_path(&search, &out);
+	}
+	return search.rank == AT_POINTER;
+}
+
+/* An array's or pointer's own unit is that of what it is made of. */
+static const struct hsnap_type *declared(const struct hsnap_snapshot *snapshot, hsnap_type_id id)
+{
+	const struct hsnap_type *type = &snapshot->types.items[id];
+	for (unsigned depth = 0; depth < MAX_DEPTH && !hsnap_text(snapshot, type->unit)[0] && type->element; depth++)
+		type = &snapshot->types.items[type->element];
+	return type;
+}
+
+static const char *module_prefix(const struct hsnap_snapshot *snapshot, const struct hsnap_type *type)
+{
+	const struct hsnap_module *module = &snapshot->modules.items[type->module];
+	if (module->main)
+		return "";
+	const char *path = hsnap_text(snapshot, module->path);
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+char *hsnap_type_identity(const struct hsnap_snapshot *snapshot, hsnap_type_id type)
+{
+	const struct hsnap_type *own = &snapshot->types.items[type];
+	const struct hsnap_type *base = declared(snapshot, type);
+	const char *name = hsnap_text(snapshot, own->full_name);
+	if (!name[0])
+		name = hsnap_text(snapshot, own->name);
+	/* The name goes last, so that none of its characters can be taken for a separator. */
+	char *text;
+	if (asprintf(&text, "%s|%s|%s|%s%s", module_prefix(snapshot, base), hsnap_text(snapshot, base->unit),
+		     hsnap_text(snapshot, own->holder), own->kind == HSNAP_TYPE_LABEL ? "label|" : "", name) < 0)
+		return NULL;
+	return text;
+}

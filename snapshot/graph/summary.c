@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* summary.c - which blocks are reached, and the table of types. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "snapshot/base/cleanup.h"
+#include "snapshot/base/pages.h"
+#include "snapshot/snapshot.h"
+
+static void set_state(struct hsnap_graph *graph, hsnap_node_id node, enum hsnap_state state)
+{
+	graph->flags[node] = (uint8_t)((graph->flags[node] & ~HSNAP_FLAG_STATE) |
+				       (unsigned)state << HSNAP_FLAG_STATE_SHIFT);
+}
+
+/* Breadth first from the roots for which (kind is MAPPING) == mappings.  What is not UNREACHABLE
+ * was visited; `queue` has room for every node. */
+static void flood(struct hsnap_graph *graph, bool mappings, enum hsnap_state state, hsnap_node_id *queue)
+{
+	size_t head = 0, tail = 0;
+	for (uint32_t r = 0; r < graph->num_roots; r++) {
+		hsnap_node_id node = 1 + r;
+		if ((graph->roots.items[r].kind == HSNAP_ROOT_MAPPING) != mappings ||
+		    hsnap_node_state(graph, node) != HSNAP_UNREACHABLE)
+			continue;
+		set_state(graph, node, state);
+		queue[tail++] = node;
+	}
+	while (head < tail) {
+		hsnap_node_id from = queue[head++];
+		for (uint32_t e = graph->first_edge[from]; e < graph->first_edge[from + 1]; e++) {
+			hsnap_node_id to = graph->edge_to[e] & ~HSNAP_EDGE_WEAK;
+			if (hsnap_node_state(graph, to) != HSNAP_UNREACHABLE)
+				continue;
+			set_state(graph, to, state);
+			queue[tail++] = to;
+		}
+	}
+}
+
+enum hsnap_code hsnap_snapshot_mark(struct hsnap_snapshot *snapshot, struct hsnap_error *err)
+{
+	struct hsnap_graph *graph = &snapshot->graph;
+	if (!graph->first_edge)
+		return HSNAP_OK;
+	hsnap_node_id *queue = hsnap_pages_alloc(graph->num_nodes, sizeof(*queue));
+	if (!queue)
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for %u blocks", graph->num_blocks);
+	for (hsnap_node_id node = 1; node < graph->num_nodes; node++)
+		set_state(graph, node, HSNAP_UNREACHABLE);
+	flood(graph, false, HSNAP_LIVE, queue);
+	flood(graph, true, HSNAP_POSSIBLE, queue);
+	hsnap_pages_free(queue, graph->num_nodes, sizeof(*queue));
+	return HSNAP_OK;
+}
+
+static int compare_numbers(uint64_t left, uint64_t right)
+{
+	return left < right ? 1 : left > right ? -1 : 0; /* greatest first */
+}
+
+static int compare_rows(const void *a, const void *b, void *context)
+{
+	const struct hsnap_snapshot *snapshot = context;
+	const struct hsnap_row *left = a, *right = b;
+	const struct hsnap_type *types = snapshot->types.items;
+	int order = compare_numbers(left->bytes, right->bytes);
+	if (!order)
+		order = compare_numbers(left->count, right->count);
+	if (!order)
+		order = strcmp(hsnap_text(snapshot, types[left->type].name),
+			       hsnap_text(snapshot, types[right->type].name));
+	if (!order)
+		order = strcmp(hsnap_text(snapshot, types[left->type].holder),
+			       hsnap_text(snapshot, types[right->type].holder));
+	if (!order)
+		order = compare_numbers(right->type, left->type);
+	return order ? order : compare_numbers(right->state, left->state);
+}
+
+/* The row of the type and state, made on first use; NULL: out of memory. */
+static struct hsnap_row *row_of(struct hsnap_snapshot *snapshot, uint32_t *row_of_pair,
+				hsnap_type_id type, enum hsnap_state state)
+{
+	uint32_t *slot = &row_of_pair[(size_t)type * HSNAP_NUM_STATES + state];
+	if (!*slot) {
+		if (!hsnap_vec_push(&snapshot->rows, (struct hsnap_row){ .type = type, .state = (uint8_t)state }))
+			return NULL;
+		*slot = (uint32_t)snapshot->rows.num;
+	}
+	return &snapshot->rows.items[*slot - 1];
+}
+
+static void add_block(const struct hsnap_snapshot *snapshot, hsnap_node_id node, struct hsnap_row *row)
+{
+	const struct hsnap_graph *graph = &snapshot->graph;
+	const struct hsnap_type *type = &snapshot->types.items[row->type];
+	uint64_t size = hsnap_node_size(graph, node);
+	row->count++;
+	row->bytes += size;
+	row->usable += hsnap_node_usable(graph, node);
+	row->bytes_by_confidence[hsnap_node_confidence(graph, node)] += size;
+	if (graph->flags[node] & HSNAP_FLAG_NO_RECORD)
+		row->no_record++;
+	if (type->kind != HSNAP_TYPE_ARRAY)
+		return;
+	uint64_t each = snapshot->types.items[type->element].size;
+	if (each)
+		row->items += size / each;
+}
+
+static void sum_facts(struct hsnap_snapshot *snapshot)
+{
+	struct hsnap_facts *facts = &snapshot->facts;
+	facts->heap_bytes = facts->heap_usable = facts->heap_count = facts->no_record = 0;
+	memset(facts->bytes_by_confidence, 0, sizeof(facts->bytes_by_confidence));
+	for (size_t i = 0; i < snapshot->rows.num; i++) {
+		const struct hsnap_row *row = &snapshot->rows.items[i];
+		facts->heap_bytes += row->bytes;
+		facts->heap_usable += row->usable;
+		facts->heap_count += row->count;
+		facts->no_record += row->no_record;
+		for (int c = 0; c < HSNAP_NUM_CONFIDENCES; c++)
+			facts->bytes_by_confidence[c] += row->bytes_by_confidence[c];
+	}
+}
+
+enum hsnap_code hsnap_snapshot_summarize(struct hsnap_snapshot *snapshot, struct hsnap_error *err)
+{
+	const struct hsnap_graph *graph = &snapshot->graph;
+	hsnap_auto(hsnap_freep) uint32_t *row_of_pair =
+		calloc(snapshot->types.num, HSNAP_NUM_STATES * sizeof(*row_of_pair));
+	if (!row_of_pair)
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the table of types");
+	snapshot->rows.num = 0;
+	uint64_t overruns = 0;
+	for (hsnap_node_id node = hsnap_first_block(graph); node < graph->num_nodes; node++) {
+		assert(graph->type[node] < snapshot->types.num);
+		struct hsnap_row *row =
+			row_of(snapshot, row_of_pair, graph->type[node], hsnap_node_state(graph, node));
+		if (!row)
+			return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the table of types");
+		add_block(snapshot, node, row);
+		overruns += (graph->flags[node] & HSNAP_FLAG_OVERRUN) != 0;
+	}
+	if (snapshot->rows.num)
+		qsort_r(snapshot->rows.items, snapshot->rows.num, sizeof(*snapshot->rows.items), compare_rows,
+			snapshot);
+	sum_facts(snapshot);
+	snapshot->facts.overruns = overruns;
+	return HSNAP_OK;
+}

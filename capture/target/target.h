@@ -109,5 +109,8 @@ struct hsnap_target *hsnap_image_create(void);
 /* One mapping with its bytes (size of them; zero-filled where bytes is NULL); false: out of memory. */
 bool hsnap_image_add(struct hsnap_target *target, uint64_t start, const void *bytes, size_t size,
 		     unsigned prot, const char *path);
+/* A module; mappings in [start, end), added before or later, are marked as its own.  `path` must
+ * be a string of target->strings, and is opened under that name on this machine. */
+bool hsnap_image_add_module(struct hsnap_target *target, const struct hsnap_target_module *module);
 
 #endif

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+# packages.sh - the Debian packages that ./demo and ./test need, and how to get them.  Sourced by both.
+
+build_packages=(gcc g++ meson ninja-build pkg-config libc6-dev zlib1g-dev libdwarf-dev uthash-dev)
+test_packages=(libcriterion-dev libcapstone-dev jq gdb procps util-linux redis-tools sqlite3 lua5.4
+	python3.11 cmake)
+all_packages=(clang libclang-rt-14-dev)
+
+# need_packages NAME… - install those that are missing; ends the script where that cannot be done.
+need_packages() {
+	local missing=() name sudo=()
+	command -v dpkg-query >/dev/null || {
+		echo "note: no Debian package manager here; please see to it that these are there: $*"
+		return 0
+	}
+	for name in "$@"; do
+		dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q '^install ok installed' || missing+=("$name")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	echo "Installing from Debian: ${missing[*]}"
+	if [ "$(id -u)" -ne 0 ]; then
+		command -v sudo >/dev/null || {
+			echo "cannot install without root; please run: apt-get install ${missing[*]}" >&2
+			exit 1
+		}
+		sudo=(sudo)
+	fi
+	"${sudo[@]}" apt-get update -qq </dev/null
+	# redis-tools and not redis-server: it has the same program, and no service that would be started.
+	"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >/dev/null
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * naming.c - the order of it all.
+ *
+ * Roots are cut into variables first; then claims are gathered (enum hsnap_rank
+ * says which is believed), then pushed on from named place to named place; only
+ * then are words scanned, since a name tells which of them are pointers.
+ */
+#include "capture/naming/naming.h"
+
+#include <stdlib.h>
+
+#include "capture/naming/work.h"
+#include "snapshot/base/cleanup.h"
+#include "snapshot/base/pages.h"
+
+static void work_deinit(struct hsnap_work *work)
+{
+	hsnap_block_index_deinit(&work->index);
+	hsnap_pages_free(work->claims, work->num_blocks, sizeof(*work->claims));
+	hsnap_vec_deinit(&work->bodies);
+	hsnap_vec_deinit(&work->holders);
+	hsnap_vec_deinit(&work->segments);
+	hsnap_vec_deinit(&work->root_edges);
+}
+
+static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
+{
+	enum hsnap_code code = hsnap_block_index_init(&work->index, work->heap, err);
+	if (code)
+		return code;
+	work->num_blocks = (uint32_t)work->heap->blocks.num;
+	work->claims = hsnap_pages_alloc(work->num_blocks, sizeof(*work->claims));
+	if (!work->claims || !hsnap_vec_push(&work->holders, (struct hsnap_holder){ 0 }))
+		return hsnap_no_memory(err);
+	return HSNAP_OK;
+}
+
+/* Roots first, then blocks; types come later. */
+static enum hsnap_code make_nodes(struct hsnap_work *work, struct hsnap_error *err)
+{
+	struct hsnap_graph *graph = &work->snapshot->graph;
+	enum hsnap_code code =
+		hsnap_graph_alloc_nodes(graph, (uint32_t)work->segments.num, work->num_blocks, err);
+	if (code)
+		return code;
+	for (uint32_t r = 0; r < graph->num_roots; r++) {
+		const struct hsnap_segment *segment = &work->segments.items[r];
+		graph->address[1 + r] = segment->address;
+		if (!hsnap_vec_push(&graph->roots, segment->root))
+			return hsnap_no_memory(err);
+	}
+	for (uint32_t b = 0; b < work->num_blocks; b++) {
+		const struct hsnap_block *block = &work->heap->blocks.items[b];
+		hsnap_node_id node = hsnap_first_block(graph) + b;
+		graph->address[node] = block->address;
+		graph->site[node] = block->stack < work->snapshot->stacks.num ? block->stack : HSNAP_NO_SITE;
+		graph->epoch[node] = block->epoch;
+		graph->flags[node] = (block->flags & HSNAP_BLOCK_NO_RECORD ? HSNAP_FLAG_NO_RECORD : 0) |
+				     (block->flags & HSNAP_BLOCK_OVERRUN ? HSNAP_FLAG_OVERRUN : 0);
+		uint64_t size = block->requested < block->usable ? block->requested : block->usable;
+		if (!hsnap_node_set_size(graph, node, size, block->usable))
+			return hsnap_no_memory(err);
+	}
+	return HSNAP_OK;
+}
+
+static enum hsnap_code run(struct hsnap_work *work, struct hsnap_error *err)
+{
+	static enum hsnap_code (*const steps[])(struct hsnap_work *, struct hsnap_error *) = {
+		prepare, hsnap_copy_modules, hsnap_copy_stacks, hsnap_find_segments,
+		hsnap_scan_roots, make_nodes, hsnap_scan_blocks, hsnap_assign_types,
+	};
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		enum hsnap_code code = steps[i](work, err);
+		if (code)
+			return code;
+	}
+	return HSNAP_OK;
+}
+
+enum hsnap_code hsnap_name_and_connect(const struct hsnap_target *target, const struct hsnap_heap *heap,
+				       const struct hsnap_roots *roots, const struct hsnap_symbols *symbols,
+				       struct hsnap_snapshot *snapshot, struct hsnap_error *err)
+{
+	hsnap_auto(work_deinit) struct hsnap_work work = {
+		.target = target, .heap = heap, .roots = roots, .symbols = symbols, .snapshot = snapshot,
+	};
+	snapshot->facts.basis = heap->requested_known ? HSNAP_BASIS_REQUESTED : HSNAP_BASIS_USABLE;
+	snapshot->facts.epoch_start = heap->epoch_start;
+	enum hsnap_code code = run(&work, err);
+	if (!code)
+		code = hsnap_snapshot_mark(snapshot, err);
+	if (!code)
+		code = hsnap_snapshot_summarize(snapshot, err);
+	return code;
+}

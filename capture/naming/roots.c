@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * roots.c - cuts the memory where roots are into variables, frames and the rest.
+ *
+ * Every variable whose place is known becomes a segment of its own; what lies
+ * between is one segment a module area or stack frame.  Segments without an
+ * edge go away again when they are scanned.
+ */
+#include <stdlib.h>
+
+#include "capture/naming/work.h"
+
+/* A variable that stands in memory. */
+struct place {
+	uint64_t address, size;
+	hsnap_dtype_id type;
+	struct hsnap_root root;
+};
+
+struct finder {
+	struct hsnap_work *work;
+	struct hsnap_vec(struct place) places; /* in order of address */
+	bool failed; /* out of memory */
+};
+
+static hsnap_string own_string(struct finder *finder, const struct hsnap_strings *from, hsnap_string s)
+{
+	hsnap_string own = hsnap_strings_add(&finder->work->snapshot->strings, hsnap_str(from, s));
+	finder->failed |= own == HSNAP_NO_STRING;
+	return own;
+}
+
+static hsnap_string thread_name(struct finder *finder, uint32_t thread)
+{
+	const struct hsnap_target *target = finder->work->target;
+	if (thread >= target->threads.num)
+		return 0;
+	const struct hsnap_thread *t = &target->threads.items[thread];
+	struct hsnap_strings *strings = &finder->work->snapshot->strings;
+	hsnap_string name = !thread ? hsnap_strings_add(strings, "main")
+				    : hsnap_strings_addf(strings, "%.*s (tid %u)", (int)sizeof(t->name),
+							 t->name, t->tid);
+	finder->failed |= name == HSNAP_NO_STRING;
+	return name;
+}
+
+static void add_place(struct finder *finder, const struct place *place)
+{
+	if (place->size && place->address + place->size > place->address &&
+	    !hsnap_vec_push(&finder->places, *place))
+		finder->failed = true;
+}
+
+/* A thread-local variable has a place in every thread, where its block is at a fixed distance. */
+static void add_thread_places(struct finder *finder, const struct hsnap_dvariable *variable, struct place place)
+{
+	const struct hsnap_target *target = finder->work->target;
+	if (variable->module >= target->modules.num)
+		return;
+	const struct hsnap_target_module *module = &target->modules.items[variable->module];
+	if (!module->tls_offset || variable->address >= module->tls_size ||
+	    place.size > module->tls_size - variable->address)
+		return;
+	for (uint32_t t = 0; t < target->threads.num; t++) {
+		place.address = target->threads.items[t].thread_pointer - module->tls_offset + variable->address;
+		place.root.thread = thread_name(finder, t);
+		add_place(finder, &place);
+	}
+}
+
+static void add_variables(struct finder *finder)
+{
+	const struct hsnap_symbols *symbols = finder->work->symbols;
+	for (size_t i = 0; i < symbols->variables.num; i++) {
+		const struct hsnap_dvariable *variable = &symbols->variables.items[i];
+		struct place place = {
+			.address = variable->address,
+			.size = hsnap_dtype(symbols, variable->type)->size,
+			.type = variable->type,
+			.root = {
+				.kind = variable->thread_local_ ? HSNAP_ROOT_THREAD_LOCAL
+					: variable->external    ? HSNAP_ROOT_GLOBAL
+								: HSNAP_ROOT_STATIC,
+				.name = own_string(finder, &symbols->strings, variable->name),
+				.source = own_string(finder, &symbols->strings, variable->source),
+				.function = own_string(finder, &symbols->strings, variable->function),
+				.module = variable->module,
+			},
+		};
+		if (variable->thread_local_)
+			add_thread_places(finder, variable, place);
+		else
+			add_place(finder, &place);
+	}
+}
+
+static void add_segment(struct finder *finder, const struct hsnap_segment *segment)
+{
+	if (!hsnap_vec_push(&finder->work->segments, *segment))
+		finder->failed = true;
+}
+
+static bool register_value(const struct hsnap_root_frame *frame, unsigned number, uint64_t *ret)
+{
+	if (number >= HSNAP_NUM_REGS || !(frame->regs.valid >> number & 1))
+		return false;
+	*ret = frame->regs.value[number];
+	return true;
+}
+
+static void add_local(struct finder *finder, const struct hsnap_root_frame *frame,
+		      const struct hsnap_dlocal *local)
+{
+	const struct hsnap_symbols *symbols = finder->work->symbols;
+	const struct hsnap_dtype *type = hsnap_dtype(symbols, local->type);
+	struct hsnap_root root = {
+		.kind = HSNAP_ROOT_STACK,
+		.name = own_string(finder, &symbols->strings, local->name),
+		.function = own_string(finder, &symbols->strings, local->function),
+		.thread = thread_name(finder, frame->thread),
+	};
+	uint64_t base = frame->cfa;
+	if (local->place != HSNAP_PLACE_CFA && !register_value(frame, local->number, &base))
+		return;
+	if (local->place != HSNAP_PLACE_REGISTER) {
+		struct place place = { .address = base + (uint64_t)local->offset, .size = type->size,
+				       .type = local->type, .root = root };
+		add_place(finder, &place);
+	} else if (type->kind == HSNAP_DTYPE_POINTER) {
+		struct hsnap_segment segment = { .value = base, .type = local->type, .root = root };
+		add_segment(finder, &segment);
+	}
+}
+
+/* What debug info says of the frame's PC, or NULL. */
+static const struct hsnap_dpc *frame_pc(const struct hsnap_work *work, const struct hsnap_root_frame *frame)
+{
+	uint64_t pc;
+	if (!work->symbols || !register_value(frame, HSNAP_REG_PC, &pc))
+		return NULL;
+	return hsnap_symbols_pc(work->symbols, pc);
+}
+
+static void add_locals(struct finder *finder)
+{
+	const struct hsnap_work *work = finder->work;
+	for (size_t i = 0; i < work->roots->frames.num; i++) {
+		const struct hsnap_root_frame *frame = &work->roots->frames.items[i];
+		const struct hsnap_dpc *pc = frame_pc(work, frame);
+		for (uint32_t l = 0; pc && l < pc->num_locals; l++)
+			add_local(finder, frame, &work->symbols->locals.items[pc->first_local + l]);
+	}
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *left = a, *right = b;
+	if (left->address != right->address)
+		return left->address < right->address ? -1 : 1;
+	return left->size > right->size ? -1 : left->size < right->size; /* the outer one first */
+}
+
+static size_t first_place(const struct finder *finder, uint64_t address)
+{
+	size_t low = 0, high = finder->places.num;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (finder->places.items[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void add_rest(struct finder *finder, const struct hsnap_root *rest, uint64_t start, uint64_t end)
+{
+	struct hsnap_segment segment = { .address = start, .size = end - start, .root = *rest };
+	if (start < end)
+		add_segment(finder, &segment);
+}
+
+/* [start, end) as variables and what lies between; overlapping variables: the first one counts. */
+static void cut_stretch(struct finder *finder, const struct hsnap_root *rest, uint64_t start, uint64_t end)
+{
+	uint64_t at = start;
+	for (size_t i = first_place(finder, start); i < finder->places.num; i++) {
+		const struct place *place = &finder->places.items[i];
+		if (place->address >= end)
+			break;
+		if (place->address < at || place->size > end - place->address)
+			continue;
+		add_rest(finder, rest, at, place->address);
+		struct hsnap_segment segment = { .address = place->address, .size = place->size,
+						 .type = place->type, .root = place->root };
+		if (!segment.root.module)
+			segment.root.module = rest->module;
+		segment.root.weak = rest->weak;
+		add_segment(finder, &segment);
+		at = place->address + place->size;
+	}
+	add_rest(finder, rest, at, end);
+}
+
+static hsnap_string frame_function(struct finder *finder, const struct hsnap_root_frame *frame,
+				   uint32_t *ret_module)
+{
+	const struct hsnap_symbols *symbols = finder->work->symbols;
+	const struct hsnap_dpc *pc = frame_pc(finder->work, frame);
+	if (!pc || !pc->num_frames)
+		return 0;
+	const struct hsnap_dframe *outer = &symbols->frames.items[pc->first_frame + pc->num_frames - 1];
+	*ret_module = outer->module;
+	return own_string(finder, &symbols->strings, outer->function);
+}
+
+/* A stack, frame by frame; frames come innermost first, at rising addresses. */
+static void cut_stack(struct finder *finder, const struct hsnap_root_area *area, const struct hsnap_root *rest)
+{
+	const struct hsnap_roots *roots = finder->work->roots;
+	uint64_t at = area->address, end = area->address + area->size;
+	for (size_t i = 0; i < roots->frames.num; i++) {
+		const struct hsnap_root_frame *frame = &roots->frames.items[i];
+		if (frame->thread + 1 != area->thread || frame->low < at || frame->cfa > end ||
+		    frame->low >= frame->cfa)
+			continue;
+		struct hsnap_root root = *rest;
+		root.function = frame_function(finder, frame, &root.module);
+		cut_stretch(finder, rest, at, frame->low);
+		cut_stretch(finder, &root, frame->low, frame->cfa);
+		at = frame->cfa;
+	}
+	cut_stretch(finder, rest, at, end);
+}
+
+static void cut_areas(struct finder *finder)
+{
+	const struct hsnap_roots *roots = finder->work->roots;
+	for (size_t i = 0; i < roots->areas.num; i++) {
+		const struct hsnap_root_area *area = &roots->areas.items[i];
+		if (!area->size || area->address + area->size < area->address)
+			continue;
+		struct hsnap_root rest = {
+			.kind = (uint8_t)area->kind, .weak = area->weak, .module = area->module,
+			.name = own_string(finder, &roots->strings, area->name),
+			.thread = area->thread ? thread_name(finder, area->thread - 1) : 0,
+		};
+		if (area->kind == HSNAP_ROOT_GLOBAL)
+			rest.kind = HSNAP_ROOT_STATIC; /* what no variable of debug info covers */
+		if (area->kind == HSNAP_ROOT_STACK)
+			cut_stack(finder, area, &rest);
+		else
+			cut_stretch(finder, &rest, area->address, area->address + area->size);
+	}
+}
+
+static void add_values(struct finder *finder)
+{
+	const struct hsnap_roots *roots = finder->work->roots;
+	for (size_t i = 0; i < roots->values.num; i++) {
+		const struct hsnap_root_value *value = &roots->values.items[i];
+		struct hsnap_segment segment = {
+			.value = value->value,
+			.root = {
+				.kind = (uint8_t)value->kind,
+				.name = own_string(finder, &roots->strings, value->name),
+				.thread = value->kind == HSNAP_ROOT_REGISTER ? thread_name(finder, value->thread) : 0,
+			},
+		};
+		add_segment(finder, &segment);
+	}
+}
+
+enum hsnap_code hsnap_find_segments(struct hsnap_work *work, struct hsnap_error *err)
+{
+	struct finder finder = { .work = work };
+	if (work->symbols) {
+		add_variables(&finder);
+		add_locals(&finder);
+		if (finder.places.num)
+			qsort(finder.places.items, finder.places.num, sizeof(*finder.places.items), compare_places);
+	}
+	cut_areas(&finder);
+	add_values(&finder);
+	hsnap_vec_deinit(&finder.places);
+	return finder.failed ? hsnap_no_memory(err) : HSNAP_OK;
+}

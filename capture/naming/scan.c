@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scan.c - every aligned word of live blocks and roots: does it point into a block?
+ *
+ * Work is cut into pieces of some megabytes.  Each piece fills a buffer of its
+ * own, in order; the buffers are then laid end to end.  Memory is read once.
+ */
+#include "capture/naming/work.h"
+#include "snapshot/base/pages.h"
+#include "snapshot/base/parallel.h"
+
+#define PIECE_BYTES ((uint64_t)4 << 20)
+#define PIECE_BLOCKS 32768u
+
+struct half_edges hsnap_vec_body(struct hsnap_half_edge);
+
+/* One piece: either of a segment or a run of blocks. */
+struct piece {
+	uint32_t segment;      /* roots */
+	uint64_t start, end;   /* roots: addresses */
+	uint32_t first, last;  /* blocks: [first, last) */
+	struct half_edges edges;
+	bool failed;           /* out of memory */
+};
+
+struct scan {
+	struct hsnap_work *work;
+	uint32_t *counts; /* edges of each block */
+	struct hsnap_vec(struct piece) pieces;
+};
+
+static void scan_deinit(struct scan *scan)
+{
+	for (size_t i = 0; i < scan->pieces.num; i++)
+		hsnap_vec_deinit(&scan->pieces.items[i].edges);
+	hsnap_vec_deinit(&scan->pieces);
+}
+
+static bool strong_bit(const struct hsnap_layout *layout, uint64_t offset)
+{
+	uint64_t at = offset % layout->size;
+	return layout->strong && !(at % 8) && layout->strong[at / 512] >> (at / 8 % 64) & 1;
+}
+
+/* Does a declared pointer stand at this offset of an object, or run of objects, of the type? */
+static bool is_strong(const struct hsnap_work *work, hsnap_dtype_id type, enum hsnap_form form, uint64_t offset)
+{
+	if (!type || !work->layouts)
+		return false;
+	const struct hsnap_layout *layout = &work->layouts[type];
+	if (form == HSNAP_FORM_ONE && layout->tail && offset >= layout->tail_offset) {
+		offset -= layout->tail_offset;
+		layout = &work->layouts[layout->tail];
+	} else if (form == HSNAP_FORM_ONE && offset >= layout->size) {
+		return false;
+	}
+	return layout->size && strong_bit(layout, offset);
+}
+
+/* What the words of one stretch are to be judged by. */
+struct stretch {
+	uint64_t base;   /* edge offsets count from here */
+	uint32_t self;   /* this block's own number: what points there is no edge */
+	hsnap_dtype_id type;
+	enum hsnap_form form;
+};
+
+static bool scan_words(const struct hsnap_work *work, const struct stretch *stretch, uint64_t at,
+		       const uint8_t *bytes, size_t len, uint32_t *hint, struct half_edges *edges)
+{
+	const struct hsnap_block_index *index = &work->index;
+	for (size_t i = 0; i + 8 <= len; i += 8) {
+		uint64_t word = hsnap_load64(bytes + i);
+		uint32_t block = hsnap_block_index_find(index, word, hint);
+		if (block == HSNAP_NO_BLOCK || block == stretch->self)
+			continue;
+		uint64_t offset = at + i - stretch->base;
+		if (!is_strong(work, stretch->type, stretch->form, offset))
+			block |= HSNAP_EDGE_WEAK;
+		if (offset > HSNAP_OFFSET_BEYOND)
+			offset = HSNAP_OFFSET_BEYOND;
+		if (!hsnap_vec_push(edges, (struct hsnap_half_edge){ .block = block, .offset = (uint32_t)offset }))
+			return false;
+	}
+	return true;
+}
+
+static bool scan_stretch(const struct hsnap_work *work, struct hsnap_reader *reader,
+			 const struct stretch *stretch, uint64_t start, uint64_t end, uint32_t *hint,
+			 struct half_edges *edges)
+{
+	size_t len;
+	for (uint64_t at = (start + 7) & ~(uint64_t)7; at < end && end - at >= 8; at += len & ~(size_t)7) {
+		const uint8_t *bytes = hsnap_reader_piece(reader, at, end, &len);
+		if (bytes && !scan_words(work, stretch, at, bytes, len, hint, edges))
+			return false;
+		if (len < 8)
+			break; /* a page of which only a few bytes could be had */
+	}
+	return true;
+}
+
+static void scan_root_piece(void *context, size_t i)
+{
+	const struct scan *scan = context;
+	struct piece *piece = &scan->pieces.items[i];
+	const struct hsnap_segment *segment = &scan->work->segments.items[piece->segment];
+	struct stretch stretch = { .base = segment->address, .self = HSNAP_NO_BLOCK, .type = segment->type,
+				   .form = HSNAP_FORM_ONE };
+	struct hsnap_reader reader;
+	hsnap_reader_init(&reader, scan->work->target);
+	uint32_t hint = 0;
+	piece->failed = !scan_stretch(scan->work, &reader, &stretch, piece->start, piece->end, &hint, &piece->edges);
+}
+
+static bool add_value(struct hsnap_work *work, struct hsnap_segment *segment, struct half_edges *edges)
+{
+	uint32_t hint = 0, block = hsnap_block_index_find(&work->index, segment->value, &hint);
+	if (block == HSNAP_NO_BLOCK)
+		return true;
+	if (!is_strong(work, segment->type, HSNAP_FORM_ONE, 0))
+		block |= HSNAP_EDGE_WEAK;
+	return hsnap_vec_push(edges, (struct hsnap_half_edge){ .block = block });
+}
+
+static bool cut_segments(struct scan *scan)
+{
+	const struct hsnap_work *work = scan->work;
+	for (uint32_t s = 0; s < work->segments.num; s++) {
+		const struct hsnap_segment *segment = &work->segments.items[s];
+		for (uint64_t done = 0; done < segment->size; done += PIECE_BYTES) {
+			uint64_t left = segment->size - done;
+			struct piece piece = { .segment = s, .start = segment->address + done };
+			piece.end = piece.start + (left < PIECE_BYTES ? left : PIECE_BYTES);
+			if (!hsnap_vec_push(&scan->pieces, piece))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Lay the pieces' edges end to end and drop the segments without. */
+static bool gather_roots(struct scan *scan)
+{
+	struct hsnap_work *work = scan->work;
+	size_t kept = 0, p = 0;
+	for (uint32_t s = 0; s < work->segments.num; s++) {
+		struct hsnap_segment segment = work->segments.items[s];
+		segment.first_edge = work->root_edges.num;
+		if (!segment.size && !add_value(work, &segment, (struct half_edges *)&work->root_edges))
+			return false;
+		for (; p < scan->pieces.num && scan->pieces.items[p].segment == s; p++) {
+			const struct half_edges *edges = &scan->pieces.items[p].edges;
+			if (scan->pieces.items[p].failed || !hsnap_vec_reserve(&work->root_edges, edges->num))
+				return false;
+			for (size_t e = 0; e < edges->num; e++)
+				work->root_edges.items[work->root_edges.num++] = edges->items[e];
+		}
+		segment.num_edges = work->root_edges.num - segment.first_edge;
+		if (segment.num_edges)
+			work->segments.items[kept++] = segment;
+	}
+	work->segments.num = kept;
+	return true;
+}
+
+enum hsnap_code hsnap_scan_roots(struct hsnap_work *work, struct hsnap_error *err)
+{
+	struct scan scan = { .work = work };
+	bool done = cut_segments(&scan);
+	if (done) {
+		hsnap_parallel(scan.pieces.num, scan_root_piece, &scan);
+		done = gather_roots(&scan);
+	}
+	scan_deinit(&scan);
+	return done ? HSNAP_OK : hsnap_no_memory(err);
+}
+
+/* The first body of a block that is not below `block`. */
+static size_t first_body(const struct hsnap_work *work, uint32_t block)
+{
+	size_t low = 0, high = work->bodies.num;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (work->bodies.items[middle].block < block)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Give the reader the longest stretch from block `first` on that lies in one piece. */
+static void open_window(const struct hsnap_work *work, struct hsnap_reader *reader, uint32_t first, uint32_t last)
+{
+	const struct hsnap_block *blocks = work->heap->blocks.items;
+	for (; last > first; last = first + (last - first) / 2)
+		if (hsnap_reader_window(reader, blocks[first].address,
+					blocks[last - 1].address + blocks[last - 1].usable))
+			return;
+}
+
+static void scan_block_piece(void *context, size_t i)
+{
+	const struct scan *scan = context;
+	const struct hsnap_work *work = scan->work;
+	struct piece *piece = &scan->pieces.items[i];
+	struct hsnap_reader reader;
+	hsnap_reader_init(&reader, work->target);
+	size_t body = first_body(work, piece->first);
+	uint32_t hint = 0;
+	for (uint32_t b = piece->first; b < piece->last; b++) {
+		const struct hsnap_block *block = &work->heap->blocks.items[b];
+		const struct hsnap_claim *claim = &work->claims[b];
+		uint64_t end = block->address + block->usable;
+		if (end > reader.end)
+			open_window(work, &reader, b, piece->last);
+		if (body < work->bodies.num && work->bodies.items[body].block == b)
+			end = block->address + work->bodies.items[body++].live;
+		struct stretch stretch = { .base = block->address, .self = b, .type = claim->type,
+					   .form = claim->form };
+		size_t before = piece->edges.num;
+		piece->failed |= !scan_stretch(work, &reader, &stretch, block->address, end, &hint, &piece->edges);
+		scan->counts[b] = (uint32_t)(piece->edges.num - before);
+	}
+}
+
+static bool cut_blocks(struct scan *scan)
+{
+	const struct hsnap_work *work = scan->work;
+	for (uint32_t b = 0; b < work->num_blocks;) {
+		struct piece piece = { .first = b };
+		for (uint64_t bytes = 0; b < work->num_blocks && bytes < PIECE_BYTES && b - piece.first < PIECE_BLOCKS; b++)
+			bytes += work->heap->blocks.items[b].usable;
+		piece.last = b;
+		if (!hsnap_vec_push(&scan->pieces, piece))
+			return false;
+	}
+	return true;
+}
+
+struct fill {
+	const struct scan *scan;
+	struct hsnap_graph *graph;
+};
+
+static void fill_piece(void *context, size_t i)
+{
+	const struct fill *fill = context;
+	struct hsnap_graph *graph = fill->graph;
+	const struct piece *piece = &fill->scan->pieces.items[i];
+	uint32_t first_block = hsnap_first_block(graph);
+	uint32_t at = graph->first_edge[first_block + piece->first];
+	for (size_t e = 0; e < piece->edges.num; e++, at++) {
+		uint32_t block = piece->edges.items[e].block;
+		graph->edge_to[at] = ((block & ~HSNAP_EDGE_WEAK) + first_block) | (block & HSNAP_EDGE_WEAK);
+		graph->edge_offset[at] = piece->edges.items[e].offset;
+	}
+}
+
+/* Edges of roots come before those of blocks. */
+static void fill_roots(struct hsnap_work *work)
+{
+	struct hsnap_graph *graph = &work->snapshot->graph;
+	uint32_t first_block = hsnap_first_block(graph), at = 0;
+	graph->first_edge[0] = graph->first_edge[1] = 0;
+	for (uint32_t r = 0; r < work->segments.num; r++) {
+		const struct hsnap_segment *segment = &work->segments.items[r];
+		for (uint64_t e = 0; e < segment->num_edges; e++, at++) {
+			struct hsnap_half_edge edge = work->root_edges.items[segment->first_edge + e];
+			graph->edge_to[at] = ((edge.block & ~HSNAP_EDGE_WEAK) + first_block) |
+					     (edge.block & HSNAP_EDGE_WEAK);
+			graph->edge_offset[at] = edge.offset;
+		}
+		graph->first_edge[1 + r + 1] = at;
+	}
+}
+
+static enum hsnap_code lay_out(struct scan *scan, struct hsnap_error *err)
+{
+	struct hsnap_work *work = scan->work;
+	struct hsnap_graph *graph = &work->snapshot->graph;
+	uint64_t num = work->root_edges.num;
+	for (size_t i = 0; i < scan->pieces.num; i++) {
+		if (scan->pieces.items[i].failed)
+			return hsnap_no_memory(err);
+		num += scan->pieces.items[i].edges.num;
+	}
+	enum hsnap_code code = hsnap_graph_alloc_edges(graph, num, err);
+	if (code)
+		return code;
+	fill_roots(work);
+	uint32_t first = hsnap_first_block(graph);
+	for (uint32_t b = 0; b < work->num_blocks; b++)
+		graph->first_edge[first + b + 1] = graph->first_edge[first + b] + scan->counts[b];
+	struct fill fill = { .scan = scan, .graph = graph };
+	hsnap_parallel(scan->pieces.num, fill_piece, &fill);
+	return HSNAP_OK;
+}
+
+enum hsnap_code hsnap_scan_blocks(struct hsnap_work *work, struct hsnap_error *err)
+{
+	struct scan scan = { .work = work };
+	scan.counts = hsnap_pages_alloc(work->num_blocks, sizeof(*scan.counts));
+	enum hsnap_code code;
+	if (scan.counts && cut_blocks(&scan)) {
+		hsnap_parallel(scan.pieces.num, scan_block_piece, &scan);
+		code = lay_out(&scan, err);
+	} else {
+		code = hsnap_no_memory(err);
+	}
+	hsnap_pages_free(scan.counts, work->num_blocks, sizeof(*scan.counts));
+	scan_deinit(&scan);
+	return code;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * work.h - what the steps of naming share: claims, roots in the making, the order of it all.
+ *
+ * Private to capture/naming.
+ */
+#ifndef HSNAP_CAPTURE_NAMING_WORK_H
+#define HSNAP_CAPTURE_NAMING_WORK_H
+
+#include "capture/naming/index.h"
+#include "capture/naming/memory.h"
+#include "capture/naming/naming.h"
+
+/* What a claim says of a block. */
+enum hsnap_form {
+	HSNAP_FORM_NONE,
+	HSNAP_FORM_ONE,   /* one object of the type, be it with a flexible tail */
+	HSNAP_FORM_RUN,   /* a run of them: T[] */
+	HSNAP_FORM_BYTES, /* a run of bytes or scalars of the type, told apart by their holder */
+};
+
+/* Who says so; a greater one is believed before a lesser one. */
+enum hsnap_rank {
+	HSNAP_RANK_NONE,
+	HSNAP_RANK_TOLD,    /* a pointer to bytes at its call site: a description */
+	HSNAP_RANK_KIN,     /* claims that contradict each other */
+	HSNAP_RANK_POINTER, /* a typed pointer from a typed place, and the size fits */
+	HSNAP_RANK_LIBRARY, /* a container's node or body */
+	HSNAP_RANK_SITE,    /* the variable at the call site, and its size is the one asked for */
+	HSNAP_RANK_VTABLE,  /* its own vtable pointer, and the size fits */
+};
+
+struct hsnap_claim {
+	hsnap_dtype_id type;
+	uint32_t holder;   /* index into holders: the pointer that leads here; 0 = none */
+	uint8_t form, rank;
+	uint8_t conflicts; /* claims of equal rank that say otherwise; stays at 255 */
+	bool live_only;    /* a container's body: see bodies */
+};
+
+/* Where a container's body ends: what is beyond is dead capacity. */
+struct hsnap_body {
+	uint32_t block;
+	uint64_t live; /* bytes from the block's start */
+};
+
+enum hsnap_holder_kind {
+	HSNAP_HOLDER_NONE,
+	HSNAP_HOLDER_MEMBER,   /* the member of type a at offset b */
+	HSNAP_HOLDER_VARIABLE, /* the variable of segment a, at offset b */
+	HSNAP_HOLDER_ELEMENT,  /* an element of the array that holder a leads to, at offset b */
+};
+
+struct hsnap_holder {
+	uint32_t kind, a;
+	uint64_t b;
+	bool bytes; /* the pointer there is one to bytes or scalars, not to void */
+};
+
+/* Which words of a type hold declared pointers. */
+struct hsnap_layout {
+	uint64_t size;    /* of the type, > 0 */
+	uint64_t *strong; /* bit w: word w of the type; NULL: none */
+	uint64_t tail_offset;     /* flexible types: where the tail begins */
+	hsnap_dtype_id tail;      /* what its elements are; 0 = no tail */
+};
+
+/* An edge of a root in the making: to a block, not to a node. */
+struct hsnap_half_edge {
+	uint32_t block; /* | HSNAP_EDGE_WEAK */
+	uint32_t offset;
+};
+
+/* A stretch of memory, or a value, that becomes a root if it has edges. */
+struct hsnap_segment {
+	uint64_t address, size; /* size 0: a value */
+	uint64_t value;
+	hsnap_dtype_id type;    /* of the variable there; 0 = nothing is known */
+	struct hsnap_root root;
+	uint64_t first_edge, num_edges; /* into root_edges */
+};
+
+struct hsnap_work {
+	const struct hsnap_target *target;
+	const struct hsnap_heap *heap;
+	const struct hsnap_roots *roots;
+	const struct hsnap_symbols *symbols; /* may be NULL */
+	struct hsnap_snapshot *snapshot;
+	struct hsnap_block_index index;
+	uint32_t num_blocks;
+	struct hsnap_claim *claims;                          /* one a block */
+	struct hsnap_vec(struct hsnap_body) bodies;          /* in order of block once naming is over */
+	struct hsnap_vec(struct hsnap_holder) holders;       /* [0] none */
+	struct hsnap_vec(struct hsnap_segment) segments;     /* in the order in which they become roots */
+	struct hsnap_vec(struct hsnap_half_edge) root_edges; /* of segments, one after the other */
+	struct hsnap_layout *layouts;                        /* one a type of symbols; NULL without */
+};
+
+/* roots.c: fill segments: variables, the rest of the areas, frames, values. */
+HSNAP_CHECKED enum hsnap_code hsnap_find_segments(struct hsnap_work *work, struct hsnap_error *err);
+
+/* scan.c */
+/* Fill root_edges and drop the segments that have none. */
+HSNAP_CHECKED enum hsnap_code hsnap_scan_roots(struct hsnap_work *work, struct hsnap_error *err);
+/* Fill the edges of the graph, whose nodes exist. */
+HSNAP_CHECKED enum hsnap_code hsnap_scan_blocks(struct hsnap_work *work, struct hsnap_error *err);
+
+/* labels.c: types of all blocks, labels where they have none. */
+HSNAP_CHECKED enum hsnap_code hsnap_assign_types(struct hsnap_work *work, struct hsnap_error *err);
+
+const char *hsnap_base_name(const char *path);
+
+/* stacks.c: modules, stacks and frames of the snapshot; same indices as in target and heap. */
+HSNAP_CHECKED enum hsnap_code hsnap_copy_modules(struct hsnap_work *work, struct hsnap_error *err);
+HSNAP_CHECKED enum hsnap_code hsnap_copy_stacks(struct hsnap_work *work, struct hsnap_error *err);
+/* The frame that a label names: the innermost that is no wrapper and no library's own; NULL: none. */
+const struct hsnap_frame *hsnap_label_frame(const struct hsnap_work *work, uint32_t stack);
+
+static inline uint64_t hsnap_block_size(const struct hsnap_block *block)
+{
+	return block->requested;
+}
+
+static inline enum hsnap_code hsnap_no_memory(struct hsnap_error *err)
+{
+	return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory while naming the blocks");
+}
+
+#endif

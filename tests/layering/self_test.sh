@@ -31,6 +31,8 @@ row 'unwinding drags nothing into the agent' capture/unwind/unwind.c '"snapshot/
 row 'nobody reaches into the agent' capture/alloc/glibc.c '"capture/agent/agent.h"' BAD
 row 'naming reads symbols' capture/naming/naming.c '"capture/symbols/symbols.h"' GOOD
 row 'symbols know no naming' capture/symbols/dwarf.c '"capture/naming/naming.h"' BAD
+row 'who stops a process reads /proc' capture/freeze/stop.c '"capture/proc/proc.h"' GOOD
+row 'names come from the copy alone' capture/naming/naming.c '"capture/proc/proc.h"' BAD
 row 'take puts it together' capture/take.c '"capture/naming/naming.h"' GOOD
 row 'the program uses the public face' cli/main.c '"capture/capture.h"' GOOD
 row 'the program sees no insides' cli/main.c '"capture/naming/naming.h"' BAD

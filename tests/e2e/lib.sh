@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+# lib.sh - what the end-to-end tests share.  Sourced by them; they run heapsnap on real processes.
+#
+# Environment: HEAPSNAP, the program; FIXTURES, the build folder of fixtures/.  Every test works in
+# a folder of its own, ends only processes that it started, and reports "ok - NAME",
+# "not ok - NAME" with the reason behind "#", or "skip - NAME: WHY".
+set -u
+: "${HEAPSNAP:?the program under test}" "${FIXTURES:?the build folder of fixtures/}"
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/heapsnap-e2e.XXXXXX")
+service=
+failures=0
+passes=0
+
+leave() {
+	exec 7>&- 8<&-
+	[ -z "$service" ] || kill -9 "$service" 2>/dev/null
+	cd /
+	rm -rf "$work"
+}
+trap leave EXIT
+trap 'exit 1' INT TERM
+cd "$work" || exit 1
+
+pass() {
+	passes=$((passes + 1))
+	echo "ok - $1"
+}
+
+# fail NAME [FILE] - the file's first lines tell why.
+fail() {
+	failures=$((failures + 1))
+	echo "not ok - $1"
+	[ $# -lt 2 ] || head -n 40 "$2" | sed 's/^/# /'
+}
+
+skip() {
+	echo "skip - $1: $2"
+}
+
+# check NAME COMMAND… - passes if the command does; what it printed is shown if it does not.
+check() {
+	check_name=$1
+	shift
+	if "$@" >"$work/check.out" 2>&1; then pass "$check_name"; else fail "$check_name" "$work/check.out"; fi
+}
+
+not() {
+	! "$@"
+}
+
+# expect NAME STATUS PATTERN COMMAND… - the exit status, and an extended pattern that some line of
+# stderr matches; "" wants no output on stderr.
+expect() {
+	expect_name=$1 expect_status=$2 expect_pattern=$3
+	shift 3
+	"$@" >"$work/expect.out" 2>"$work/expect.err"
+	expect_got=$?
+	if [ "$expect_got" -ne "$expect_status" ]; then
+		echo "want exit status $expect_status, got $expect_got from: $*" >>"$work/expect.err"
+		fail "$expect_name" "$work/expect.err"
+	elif [ -n "$expect_pattern" ] && ! grep -Eq "$expect_pattern" "$work/expect.err"; then
+		echo "no line on stderr like: $expect_pattern" >>"$work/expect.err"
+		fail "$expect_name" "$work/expect.err"
+	elif [ -z "$expect_pattern" ] && [ -s "$work/expect.err" ]; then
+		fail "$expect_name" "$work/expect.err"
+	else
+		pass "$expect_name"
+	fi
+}
+
+# start COMMAND… - run it with its stdin and stdout in our hands (descriptors 7 and 8); its own PID
+# is in $service, since `heapsnap run` becomes what it starts.
+start() {
+	rm -f "$work/service.in" "$work/service.out"
+	mkfifo "$work/service.in" "$work/service.out"
+	"$@" <"$work/service.in" >"$work/service.out" 2>"$work/service.err" &
+	service=$!
+	exec 7>"$work/service.in" 8<"$work/service.out"
+}
+
+# await FILE - read what the service knows of its own memory, up to its END line.
+await() {
+	: >"$1"
+	while read -r await_line <&8; do
+		case $await_line in
+		END*) return 0 ;;
+		*live* | *leaked*) printf '%s\n' "$await_line" >>"$1" ;;
+		esac
+	done
+	fail "the service ended early" "$work/service.err"
+	return 1
+}
+
+# serve ROUNDS FILE - have it work, and keep the truth of after that in FILE.
+serve() {
+	echo "$1" >&7
+	await "$2"
+}
+
+stop() {
+	exec 7>&- 8<&-
+	wait "$service" 2>/dev/null
+	stop_status=$?
+	service=
+	return $stop_status
+}
+
+# take FILE - a snapshot of the service.
+take() {
+	"$HEAPSNAP" take --quiet -p "$service" -o "$1" >/dev/null 2>"$work/take.err" || {
+		fail "take $1" "$work/take.err"
+		return 1
+	}
+}
+
+finish() {
+	[ $passes -gt 0 ] || [ $failures -gt 0 ] || exit 77
+	exit $((failures > 0))
+}

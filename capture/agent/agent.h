@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * agent.h - the parts of libheapsnap-agent.so.
+ *
+ * Nothing in here may call what the agent interposes, take a lock on the common path, use
+ * stdio or change errno.  It runs before constructors, in signal handlers' threads, in
+ * forked children and on small stacks.
+ */
+#ifndef HSNAP_CAPTURE_AGENT_AGENT_H
+#define HSNAP_CAPTURE_AGENT_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/wire.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define EXPORTED __attribute__((visibility("default")))
+#define HSNAP_TLS __thread __attribute__((tls_model("initial-exec")))
+
+/* What the definitions behind ours are called; hsnap_agent_next points at them. */
+struct hsnap_agent_next {
+	void *(*malloc)(size_t);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void *(*reallocarray)(void *, size_t, size_t);
+	void (*free)(void *);
+	void *(*memalign)(size_t, size_t);
+	int (*posix_memalign)(void **, size_t, size_t);
+	void *(*aligned_alloc)(size_t, size_t);
+	void *(*valloc)(size_t);
+	void *(*pvalloc)(size_t);
+	size_t (*usable)(void *);
+};
+
+enum hsnap_agent_mode {
+	HSNAP_MODE_UNDECIDED, /* the first call decides */
+	HSNAP_MODE_RECORD,
+	HSNAP_MODE_ASIDE,
+};
+
+/* What every call reads and next to nothing writes: one place, apart from the directory. */
+struct hsnap_agent_state {
+	uint8_t mode;       /* enum hsnap_agent_mode */
+	bool operators;     /* operator new and delete are ours too, not only malloc */
+	uint8_t stacks;     /* enum hsnap_wire_stacks */
+	uint32_t epoch;     /* of now, as a trailer has it; renewed now and then */
+	uint64_t key;
+	uint64_t brk_start, brk_size;
+	struct hsnap_agent_table *table; /* newest table of stacks */
+	uint64_t *large_address; /* NULL until the first large block */
+	uint64_t *main_stack_end;
+	int64_t started;    /* CLOCK_MONOTONIC seconds, less one: an epoch is never 0 */
+};
+
+extern struct hsnap_agent_state hsnap_agent __attribute__((aligned(64)));
+extern struct hsnap_agent_next hsnap_agent_next;
+extern EXPORTED struct hsnap_wire_directory hsnap_agent_directory;
+
+/* What the agent keeps of a thread. */
+struct hsnap_agent_thread {
+	struct hsnap_wire_counters *counters; /* NULL before the first call */
+	uint32_t until_epoch; /* allocations until the clock is looked at */
+	uint8_t bounds;       /* 0: stack not looked at yet, 1: known, 2: cannot be had */
+	uintptr_t stack_start, stack_end;
+};
+extern HSNAP_TLS struct hsnap_agent_thread hsnap_agent_self;
+
+/* decide.c: look at who else defines malloc, and settle the mode; returns it. */
+enum hsnap_agent_mode hsnap_agent_decide(void);
+/* The definition of `name` that follows ours in the order of loading, or NULL. */
+void *hsnap_agent_lookup_next(const char *name);
+
+/* memory.c: whole pages from the kernel, zeroed; NULL: none to be had.  Listed as our own. */
+void *hsnap_agent_pages(size_t size);
+void hsnap_agent_pages_free(void *pages, size_t size);
+/* errno-free system calls: the result, or a negative errno. */
+long hsnap_agent_syscall(long number, long a, long b, long c, long d, long e, long f);
+
+/* threads.c */
+struct hsnap_wire_counters *hsnap_agent_slot(void); /* never NULL */
+void hsnap_agent_find_bounds(struct hsnap_agent_thread *self, uintptr_t sp);
+void hsnap_agent_renew_epoch(struct hsnap_agent_thread *self);
+void hsnap_agent_threads_start(void);
+
+/* place.c: where chunks lie. */
+void hsnap_agent_note_heap(uintptr_t address);
+void hsnap_agent_note_main(uintptr_t address);
+/* false: the table is full; counted. */
+bool hsnap_agent_large_add(uintptr_t address, uint64_t requested, uint64_t site, unsigned epoch);
+/* Take an entry out; false: it is not there. */
+bool hsnap_agent_large_take(uintptr_t address, uint64_t *ret_requested, uint64_t *ret_site);
+bool hsnap_agent_large_has(uintptr_t address);
+
+/* stacks.c: the site of the call whose frame is at `frame` (of one of our exported functions). */
+uint32_t hsnap_agent_site(const uintptr_t *frame);
+
+#define HSNAP_AGENT_SITE() hsnap_agent_site(__builtin_frame_address(0))
+
+#endif

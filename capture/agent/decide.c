@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * decide.c - the first call of a process: are these blocks glibc's, and nobody else's?
+ *
+ * The list of loaded modules is in the order of symbol look-up.  Whoever defines one
+ * of the functions before us serves the program in our place; whoever follows is whom
+ * we would call.  Only where that is glibc, for every function, are records written.
+ * dlsym is not used: it allocates where it fails, and it takes the loader's lock.
+ */
+#include "capture/agent/agent.h"
+
+#include <elf.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "capture/agent/record.h"
+
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
+extern void *__libc_stack_end;
+
+struct hsnap_agent_state hsnap_agent __attribute__((aligned(64)));
+struct hsnap_agent_next hsnap_agent_next;
+struct hsnap_wire_directory hsnap_agent_directory = {
+	.magic = HSNAP_WIRE_MAGIC,
+	.version = HSNAP_WIRE_VERSION,
+	.size = sizeof(struct hsnap_wire_directory),
+};
+
+/* ---- look-up in one module ---- */
+
+struct symbols {
+	const ElfW(Sym) *table;
+	const char *strings;
+	const uint32_t *gnu_hash, *hash;
+};
+
+static struct symbols symbols_of(const struct link_map *module)
+{
+	struct symbols s = { 0 };
+	for (const ElfW(Dyn) *d = module->l_ld; d && d->d_tag != DT_NULL; d++) {
+		/* glibc puts addresses in place, but for the vdso. */
+		ElfW(Addr) at = d->d_un.d_ptr < module->l_addr ? d->d_un.d_ptr + module->l_addr : d->d_un.d_ptr;
+		if (d->d_tag == DT_SYMTAB)
+			s.table = (const ElfW(Sym) *)at;
+		else if (d->d_tag == DT_STRTAB)
+			s.strings = (const char *)at;
+		else if (d->d_tag == DT_GNU_HASH)
+			s.gnu_hash = (const uint32_t *)at;
+		else if (d->d_tag == DT_HASH)
+			s.hash = (const uint32_t *)at;
+	}
+	return s;
+}
+
+static bool is_definition(const struct symbols *s, uint32_t index, const char *name)
+{
+	const ElfW(Sym) *symbol = &s->table[index];
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_value && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+	       !strcmp(s->strings + symbol->st_name, name);
+}
+
+/* Layout of DT_GNU_HASH: https://flapenguin.me/elf-dt-gnu-hash, glibc 2.36 elf/dl-lookup.c. */
+static uint32_t find_gnu(const struct symbols *s, const char *name)
+{
+	uint32_t hash = 5381;
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (uint8_t)*c;
+	uint32_t buckets = s->gnu_hash[0], first = s->gnu_hash[1], bloom = s->gnu_hash[2];
+	const uint32_t *bucket = s->gnu_hash + 4 + 2 * bloom;
+	uint32_t index = buckets ? bucket[hash % buckets] : 0;
+	if (index < first)
+		return 0;
+	for (;; index++) {
+		uint32_t entry = bucket[buckets + index - first];
+		if ((entry | 1) == (hash | 1) && is_definition(s, index, name))
+			return index;
+		if (entry & 1)
+			return 0;
+	}
+}
+
+static uint32_t find_old(const struct symbols *s, const char *name)
+{
+	for (uint32_t i = 1; i < s->hash[1]; i++)
+		if (is_definition(s, i, name))
+			return i;
+	return 0;
+}
+
+static void *find(const struct link_map *module, const char *name)
+{
+	struct symbols s = symbols_of(module);
+	if (!s.table || !s.strings)
+		return NULL;
+	uint32_t index = s.gnu_hash ? find_gnu(&s, name) : s.hash ? find_old(&s, name) : 0;
+	return index ? (void *)(module->l_addr + s.table[index].st_value) : NULL;
+}
+
+/* ---- look-up in all ---- */
+
+/* ld.so has had a malloc of its own; nobody is bound to it. */
+static bool is_loader(const struct link_map *module)
+{
+	return module->l_addr == _r_debug.r_ldbase;
+}
+
+static const struct link_map *first_definer(const struct link_map *from, const struct link_map *end, const char *name,
+					    void **ret)
+{
+	for (; from && from != end; from = from->l_next) {
+		void *found = is_loader(from) ? NULL : find(from, name);
+		if (found) {
+			*ret = found;
+			return from;
+		}
+	}
+	return NULL;
+}
+
+static const struct link_map *ourselves(void)
+{
+	const struct link_map *module = _r_debug.r_map;
+	while (module && module->l_ld != _DYNAMIC)
+		module = module->l_next;
+	return module;
+}
+
+void *hsnap_agent_lookup_next(const char *name)
+{
+	const struct link_map *self = ourselves();
+	void *found = NULL;
+	if (self)
+		first_definer(self->l_next, NULL, name, &found);
+	return found;
+}
+
+/* ---- the decision ---- */
+
+static const struct {
+	const char *name;
+	void **next;
+} functions[] = {
+	{ "malloc", (void **)&hsnap_agent_next.malloc },
+	{ "calloc", (void **)&hsnap_agent_next.calloc },
+	{ "realloc", (void **)&hsnap_agent_next.realloc },
+	{ "reallocarray", (void **)&hsnap_agent_next.reallocarray },
+	{ "free", (void **)&hsnap_agent_next.free },
+	{ "memalign", (void **)&hsnap_agent_next.memalign },
+	{ "posix_memalign", (void **)&hsnap_agent_next.posix_memalign },
+	{ "aligned_alloc", (void **)&hsnap_agent_next.aligned_alloc },
+	{ "valloc", (void **)&hsnap_agent_next.valloc },
+	{ "pvalloc", (void **)&hsnap_agent_next.pvalloc },
+	{ "malloc_usable_size", (void **)&hsnap_agent_next.usable },
+};
+
+static const char *const operators[] = {
+	"_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm",
+	"_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZdlPvRKSt9nothrow_t", "_ZdaPvRKSt9nothrow_t",
+	"_ZnwmSt11align_val_t", "_ZnamSt11align_val_t", "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t",
+	"_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t",
+	"_ZnwmSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_tRKSt9nothrow_t",
+	"_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+};
+
+#define NUM(array) (sizeof(array) / sizeof(*(array)))
+
+static void say_aside(const char *function, const char *how, const char *module)
+{
+	const char *name = module && *module ? module : "the program itself";
+	for (const char *c = name; *c; c++)
+		if (*c == '/' && c[1])
+			name = c + 1;
+	const char *parts[] = { function, how, name };
+	char *to = hsnap_agent_directory.aside, *end = to + sizeof(hsnap_agent_directory.aside) - 1;
+	for (size_t i = 0; i < NUM(parts); i++)
+		for (const char *c = parts[i]; *c && to < end; c++)
+			*to++ = *c;
+	*to = '\0';
+}
+
+/* Every function ours, and glibc's next to ours?  If not, say why. */
+static bool is_glibc(const struct link_map *self)
+{
+	bool plain = true;
+	for (size_t i = 0; i < NUM(functions); i++) {
+		void *found = NULL;
+		const struct link_map *definer = first_definer(_r_debug.r_map, self, functions[i].name, &found);
+		if (definer && plain) {
+			say_aside(functions[i].name, " comes from ", definer->l_name);
+			plain = false;
+		}
+		definer = first_definer(self->l_next, NULL, functions[i].name, &found);
+		if (definer && find(definer, "__libc_malloc") != (void *)__libc_malloc && plain) {
+			say_aside(functions[i].name, " comes from ", definer->l_name);
+			plain = false;
+		}
+		*functions[i].next = found;
+	}
+	return plain;
+}
+
+/* A program that replaces one operator expects the others of the C++ library to call it. */
+static bool operators_are_standard(const struct link_map *self)
+{
+	for (size_t i = 0; i < NUM(operators); i++) {
+		void *found;
+		if (first_definer(_r_debug.r_map, self, operators[i], &found))
+			return false;
+		const struct link_map *definer = first_definer(self->l_next, NULL, operators[i], &found);
+		if (definer && !find(definer, "_ZSt15get_new_handlerv") && !find(definer, "__cxa_new_handler"))
+			return false;
+	}
+	return true;
+}
+
+static uint64_t random_key(void)
+{
+	uint64_t key = 0;
+	long flags = 1; /* GRND_NONBLOCK */
+	if (hsnap_agent_syscall(SYS_getrandom, (long)&key, sizeof(key), flags, 0, 0, 0) != sizeof(key))
+		key = (uintptr_t)&key * 0x9e3779b97f4a7c15ull ^ (uint64_t)__builtin_ia32_rdtsc();
+	return key;
+}
+
+/* The environment as the kernel laid it, above the end of the main stack: libc's own is not set
+ * yet when the loader allocates. */
+static const char *option(const char *name)
+{
+	const uintptr_t *at = __libc_stack_end;
+	uintptr_t argc = at[0];
+	if (argc > 1u << 24 || at[1 + argc])
+		return NULL;
+	size_t len = strlen(name);
+	for (const char *const *e = (const char *const *)(at + argc + 2); *e; e++)
+		if (!strncmp(*e, name, len) && (*e)[len] == '=')
+			return *e + len + 1;
+	return NULL;
+}
+
+static unsigned wanted_stacks(void)
+{
+	const char *text = option(HSNAP_WIRE_ENV_STACKS);
+	if (text && !strcmp(text, "caller"))
+		return HSNAP_STACKS_CALLER;
+	return HSNAP_STACKS_FP;
+}
+
+static void start_clock(void)
+{
+	struct timespec wall, now;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	hsnap_agent.started = now.tv_sec - 1;
+	hsnap_agent.epoch = 1;
+	hsnap_agent_directory.epoch_start = (uint64_t)(wall.tv_sec - 1) * 1000000000u + (uint64_t)wall.tv_nsec;
+}
+
+enum hsnap_agent_mode hsnap_agent_decide(void)
+{
+	struct hsnap_wire_directory *dir = &hsnap_agent_directory;
+	const struct link_map *self = ourselves();
+	bool record = self && is_glibc(self);
+	dir->pid = (uint64_t)hsnap_agent_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	dir->key = hsnap_agent.key = random_key();
+	for (const char *v = gnu_get_libc_version() + 2; *v >= '0' && *v <= '9'; v++)
+		dir->glibc_minor = dir->glibc_minor * 10 + (uint64_t)(*v - '0');
+	hsnap_agent.main_stack_end = __libc_stack_end;
+	hsnap_agent.brk_start = ((uintptr_t)hsnap_agent_syscall(SYS_brk, 0, 0, 0, 0, 0, 0) + 15) & ~(uintptr_t)15;
+	hsnap_agent.operators = self && operators_are_standard(self);
+	hsnap_agent.stacks = (uint8_t)wanted_stacks();
+	dir->stacks = hsnap_agent.stacks;
+	start_clock();
+	enum hsnap_agent_mode mode = record ? HSNAP_MODE_RECORD : HSNAP_MODE_ASIDE;
+	dir->allocator = record ? HSNAP_ALLOCATOR_GLIBC : HSNAP_ALLOCATOR_ASIDE;
+	__atomic_store_n(&hsnap_agent.mode, (uint8_t)mode, __ATOMIC_RELEASE);
+	if (record)
+		hsnap_agent_threads_start();
+	return mode;
+}

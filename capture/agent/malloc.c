@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * malloc.c - the C allocation functions, handed on to glibc with eight bytes more.
+ *
+ * See capture/wire.h for the trailer.  Layout of a chunk: glibc 2.36 malloc/malloc.c,
+ * struct malloc_chunk (unchanged since 2.0): the word before a block is the chunk's
+ * size | 1 previous in use | 2 a mapping of its own | 4 not of the main arena; its usable
+ * bytes reach eight bytes into the next chunk, unless it is a mapping of its own.
+ */
+#include "capture/agent/agent.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "capture/agent/record.h"
+
+static __attribute__((noinline)) void *aside_malloc(size_t size)
+{
+	return hsnap_agent_next.malloc(size);
+}
+
+EXPORTED void *malloc(size_t size)
+{
+	if (UNLIKELY(!hsnap_agent_records()))
+		return aside_malloc(size);
+	return hsnap_agent_record(__libc_malloc(hsnap_agent_grown(size)), size, __builtin_frame_address(0));
+}
+
+EXPORTED void *calloc(size_t num, size_t size)
+{
+	if (UNLIKELY(!hsnap_agent_records()))
+		return hsnap_agent_next.calloc(num, size);
+	size_t bytes;
+	if (UNLIKELY(__builtin_mul_overflow(num, size, &bytes))) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return hsnap_agent_record(__libc_calloc(1, hsnap_agent_grown(bytes)), bytes, __builtin_frame_address(0));
+}
+
+EXPORTED void free(void *block)
+{
+	if (UNLIKELY(!block))
+		return;
+	if (UNLIKELY(!hsnap_agent_records())) {
+		hsnap_agent_next.free(block);
+		return;
+	}
+	hsnap_agent_release(block);
+	__libc_free(block);
+}
+
+/* C23; the size is the caller's word, the record knows better. */
+EXPORTED void free_sized(void *block, size_t size)
+{
+	(void)size;
+	free(block);
+}
+
+EXPORTED void free_aligned_sized(void *block, size_t alignment, size_t size)
+{
+	(void)alignment;
+	(void)size;
+	free(block);
+}
+
+/* The old place is marked freed before glibc moves the block, and gets its record back where glibc
+ * fails: a block that moves leaves no record behind. */
+static inline __attribute__((always_inline)) void *resize(void *block, size_t size, const uintptr_t *frame)
+{
+	if (!block)
+		return hsnap_agent_record(__libc_malloc(hsnap_agent_grown(size)), size, frame);
+	struct hsnap_agent_old old = hsnap_agent_release(block);
+	if (!size) /* glibc frees it and returns NULL */
+		return __libc_realloc(block, 0);
+	void *moved = __libc_realloc(block, hsnap_agent_grown(size));
+	if (UNLIKELY(!moved)) {
+		hsnap_agent_restore(block, &old);
+		return NULL;
+	}
+	return hsnap_agent_record(moved, size, frame);
+}
+
+EXPORTED void *realloc(void *block, size_t size)
+{
+	if (UNLIKELY(!hsnap_agent_records()))
+		return hsnap_agent_next.realloc(block, size);
+	return resize(block, size, __builtin_frame_address(0));
+}
+
+EXPORTED void *reallocarray(void *block, size_t num, size_t size)
+{
+	if (UNLIKELY(!hsnap_agent_records()))
+		return hsnap_agent_next.reallocarray(block, num, size);
+	size_t bytes;
+	if (UNLIKELY(__builtin_mul_overflow(num, size, &bytes))) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return resize(block, bytes, __builtin_frame_address(0));
+}
+
+EXPORTED void *memalign(size_t alignment, size_t size)
+{
+	if (UNLIKELY(!hsnap_agent_records()))
+		return hsnap_agent_next.memalign(alignment, size);
+	return hsnap_agent_record(__libc_memalign(alignment, hsnap_agent_grown(size)), size,
+				  __builtin_frame_address(0));
+}
+
+EXPORTED void *aligned_alloc(size_t alignment, size_t size)
+{
+	if (UNLIKELY(!hsnap_agent_records()))
+		return hsnap_agent_next.aligned_alloc(alignment, size);
+	/* What glibc makes of a bad alignment depends on its version: ask it, and keep what it says. */
+	if (UNLIKELY(!alignment || alignment & (alignment - 1))) {
+		void *block = hsnap_agent_next.aligned_alloc(alignment, hsnap_agent_grown(size));
+		return hsnap_agent_record(block, size, __builtin_frame_address(0));
+	}
+	return hsnap_agent_record(__libc_memalign(alignment, hsnap_agent_grown(size)), size,
+				  __builtin_frame_address(0));
+}
+
+EXPORTED int posix_memalign(void **ret, size_t alignment, size_t size)
+{
+	if (UNLIKELY(!hsnap_agent_records()))
+		return hsnap_agent_next.posix_memalign(ret, alignment, size);
+	if (alignment % sizeof(void *) || !alignment || alignment & (alignment - 1))
+		return EINVAL;
+	void *block = __libc_memalign(alignment, hsnap_agent_grown(size));
+	if (!block)
+		return ENOMEM;
+	*ret = hsnap_agent_record(block, size, __builtin_frame_address(0));
+	return 0;
+}
+
+EXPORTED void *valloc(size_t size)
+{
+	if (UNLIKELY(!hsnap_agent_records()))
+		return hsnap_agent_next.valloc(size);
+	return hsnap_agent_record(__libc_memalign((size_t)getpagesize(), hsnap_agent_grown(size)), size,
+				  __builtin_frame_address(0));
+}
+
+EXPORTED void *pvalloc(size_t size)
+{
+	if (UNLIKELY(!hsnap_agent_records()))
+		return hsnap_agent_next.pvalloc(size);
+	size_t page = (size_t)getpagesize(), whole;
+	if (__builtin_add_overflow(size, page - 1, &whole)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	whole &= ~(page - 1);
+	return hsnap_agent_record(__libc_memalign(page, hsnap_agent_grown(whole)), whole, __builtin_frame_address(0));
+}
+
+EXPORTED size_t malloc_usable_size(void *block)
+{
+	if (UNLIKELY(!hsnap_agent_records()))
+		return hsnap_agent_next.usable(block);
+	return block ? hsnap_agent_usable(block) : 0;
+}

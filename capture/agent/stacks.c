@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stacks.c - who calls: stacks, each stored once, and the number a trailer carries.
+ *
+ * Records are appended to a pool and never change.  The tables that find them by
+ * hash are lock-free; a full one gets a bigger one in front of it, and what is
+ * found in an older one is entered in the newest, so that a busy stack costs one
+ * look.  Two stacks are taken for one where 40 bits of tag and the index agree.
+ */
+#include "capture/agent/agent.h"
+
+#include <string.h>
+
+struct hsnap_agent_table {
+	struct hsnap_agent_table *older;
+	uint32_t mask, used;
+	uint64_t entries[]; /* tag 40 | site 24; 0 = empty */
+};
+
+#define FIRST_ENTRIES 4096u
+#define MAX_ENTRIES (1u << 24)
+#define MAX_PROBES 32u
+
+/* One of these for each place in a stack: the hash is a sum of products, which the processor
+ * can work on side by side while it waits for the next frame. */
+static const uint64_t factors[HSNAP_WIRE_MAX_DEPTH] = {
+	0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93,
+	0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3,
+	0x1d8e4e27c47d124f, 0xeb44accab455d165, 0xc2b2ae3d27d4eb4f, 0x27d4eb2f165667c5,
+	0x85ebca77c2b2ae63, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53, 0x2545f4914f6cdd1d,
+};
+
+struct stack {
+	uint64_t hash;
+	unsigned num, sure;
+	uint64_t pcs[HSNAP_WIRE_MAX_DEPTH];
+};
+
+static inline void push(struct stack *stack, uint64_t pc)
+{
+	stack->hash += pc * factors[stack->num];
+	stack->pcs[stack->num++] = pc;
+}
+
+static struct hsnap_agent_table *make_table(struct hsnap_agent_table *older)
+{
+	uint32_t entries = older ? (older->mask + 1) * 4 : FIRST_ENTRIES;
+	if (entries > MAX_ENTRIES)
+		return NULL;
+	size_t size = sizeof(struct hsnap_agent_table) + sizeof(uint64_t) * entries;
+	struct hsnap_agent_table *fresh = hsnap_agent_pages(size);
+	if (!fresh)
+		return NULL;
+	fresh->older = older;
+	fresh->mask = entries - 1;
+	struct hsnap_agent_table *expected = older;
+	if (!__atomic_compare_exchange_n(&hsnap_agent.table, &expected, fresh, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE)) {
+		hsnap_agent_pages_free(fresh, size);
+		return expected;
+	}
+	return fresh;
+}
+
+/* Room for a record of these many units, all in one segment; 0: the pool is full. */
+static uint32_t take_units(uint32_t units)
+{
+	struct hsnap_wire_directory *dir = &hsnap_agent_directory;
+	uint64_t at = __atomic_load_n(&dir->stack_units, __ATOMIC_RELAXED), first;
+	do {
+		first = at ? at : 1;
+		uint64_t left = HSNAP_STACK_SEGMENT_UNITS - first % HSNAP_STACK_SEGMENT_UNITS;
+		if (left < units)
+			first += left;
+		if (first + units > HSNAP_MAX_SITE)
+			return 0;
+	} while (!__atomic_compare_exchange_n(&dir->stack_units, &at, first + units, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	uint64_t *place = &dir->stack_segments[first / HSNAP_STACK_SEGMENT_UNITS];
+	uint64_t segment = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+	if (!segment) {
+		size_t size = sizeof(uint64_t) * HSNAP_STACK_UNIT_WORDS * HSNAP_STACK_SEGMENT_UNITS;
+		void *fresh = hsnap_agent_pages(size);
+		if (!fresh)
+			return 0;
+		if (!__atomic_compare_exchange_n(place, &segment, (uintptr_t)fresh, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_ACQUIRE))
+			hsnap_agent_pages_free(fresh, size);
+	}
+	return (uint32_t)first;
+}
+
+static uint32_t add_record(const struct stack *stack)
+{
+	uint32_t units = (stack->num + HSNAP_STACK_UNIT_WORDS) / HSNAP_STACK_UNIT_WORDS;
+	uint32_t site = take_units(units);
+	if (!site)
+		return 0;
+	uint64_t segment = hsnap_agent_directory.stack_segments[site / HSNAP_STACK_SEGMENT_UNITS];
+	uint64_t *record = (uint64_t *)segment + (uint64_t)HSNAP_STACK_UNIT_WORDS * (site % HSNAP_STACK_SEGMENT_UNITS);
+	uint64_t unloads = __atomic_load_n(&hsnap_agent_directory.num_unloads, __ATOMIC_RELAXED);
+	record[0] = stack->num | stack->sure << 8 | (unloads < 0xffff ? unloads : 0xffff) << 16;
+	for (unsigned i = 0; i < stack->num; i++)
+		record[1 + i] = stack->pcs[i];
+	return site;
+}
+
+/* The entry with this tag; else 0, and *ret_slot an empty place for it (or UINT32_MAX). */
+static inline uint32_t look(const struct hsnap_agent_table *table, uint64_t hash, uint32_t *ret_slot)
+{
+	uint32_t slot = (uint32_t)hash & table->mask;
+	for (unsigned i = 0; i < MAX_PROBES; i++, slot = (slot + 1) & table->mask) {
+		uint64_t entry = __atomic_load_n(&table->entries[slot], __ATOMIC_ACQUIRE);
+		if (LIKELY((entry ^ hash) >> 24 == 0 && entry))
+			return (uint32_t)entry & HSNAP_MAX_SITE;
+		if (!entry) {
+			*ret_slot = slot;
+			return 0;
+		}
+	}
+	*ret_slot = UINT32_MAX;
+	return 0;
+}
+
+static void enter(struct hsnap_agent_table *table, uint64_t hash, uint32_t slot, uint32_t site)
+{
+	uint64_t empty = 0;
+	/* Lost to another thread: the next call finds either that stack or an older table's entry. */
+	if (__atomic_compare_exchange_n(&table->entries[slot], &empty, (hash & ~(uint64_t)HSNAP_MAX_SITE) | site, false,
+					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		__atomic_fetch_add(&table->used, 1, __ATOMIC_RELAXED);
+}
+
+/* A stack that is not in the newest table. */
+static __attribute__((noinline)) uint32_t intern_slowly(const struct stack *stack, uint64_t hash)
+{
+	struct hsnap_agent_table *newest = __atomic_load_n(&hsnap_agent.table, __ATOMIC_ACQUIRE);
+	uint32_t slot = UINT32_MAX, ignored, site = newest ? look(newest, hash, &slot) : 0;
+	if (site)
+		return site;
+	if (!newest || slot == UINT32_MAX || newest->used > newest->mask / 2) {
+		struct hsnap_agent_table *grown = make_table(newest);
+		if (grown) {
+			newest = grown;
+			site = look(newest, hash, &slot);
+		}
+	}
+	for (struct hsnap_agent_table *older = newest ? newest->older : NULL; older && !site; older = older->older)
+		site = look(older, hash, &ignored);
+	if (!site)
+		site = add_record(stack);
+	if (site && newest && slot != UINT32_MAX)
+		enter(newest, hash, slot, site);
+	return site;
+}
+
+static inline uint32_t intern(const struct stack *stack)
+{
+	uint64_t hash = stack->hash;
+	hash ^= hash >> 32;
+	hash *= 0x9e3779b97f4a7c15;
+	hash ^= hash >> 29;
+	if (UNLIKELY(!(hash >> 24)))
+		hash |= 1ull << 24; /* an entry is never 0 */
+	struct hsnap_agent_table *newest = __atomic_load_n(&hsnap_agent.table, __ATOMIC_ACQUIRE);
+	uint32_t ignored, site = LIKELY(newest != NULL) ? look(newest, hash, &ignored) : 0;
+	return LIKELY(site) ? site : intern_slowly(stack, hash);
+}
+
+/* Frames by the chain of frame pointers, as far as it looks like one: on this thread's stack,
+ * upward, aligned as the ABI aligns rbp. */
+static inline void walk_frame_pointers(struct stack *stack, uintptr_t above, uintptr_t frame, uintptr_t end)
+{
+	while (stack->num < HSNAP_WIRE_MAX_DEPTH && frame > above && frame < end - 16 && !(frame & 15)) {
+		const uintptr_t *words = (const uintptr_t *)frame;
+		if (words[1] < 4096)
+			break;
+		push(stack, words[1]);
+		above = frame;
+		frame = words[0];
+	}
+}
+
+/* Is this thread's stack known, and the frame on it?  If not (a coroutine's stack, a signal's), reading
+ * beyond the frame is not safe. */
+static inline bool on_stack(struct hsnap_agent_thread *self, uintptr_t frame)
+{
+	if (UNLIKELY(!self->bounds))
+		hsnap_agent_find_bounds(self, frame);
+	return LIKELY(self->bounds == 1) && frame >= self->stack_start && frame < self->stack_end - 16;
+}
+
+uint32_t hsnap_agent_site(const uintptr_t *frame)
+{
+	struct stack stack;
+	stack.hash = 0;
+	stack.num = 0;
+	stack.sure = 1;
+	push(&stack, frame[1]);
+	struct hsnap_agent_thread *self = &hsnap_agent_self;
+	if (hsnap_agent.stacks == HSNAP_STACKS_FP && on_stack(self, (uintptr_t)frame))
+		walk_frame_pointers(&stack, (uintptr_t)frame, frame[0], self->stack_end);
+	uint32_t site = intern(&stack);
+	if (LIKELY(site))
+		return site;
+	/* The pool is full: better the caller alone than nothing. */
+	__atomic_fetch_add(&hsnap_agent_directory.stacks_lost, 1, __ATOMIC_RELAXED);
+	if (stack.num == 1)
+		return 0;
+	struct stack caller = { .num = 0, .sure = 1 };
+	push(&caller, frame[1]);
+	return intern(&caller);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* threads.c - what is kept for each thread: its counters, the bounds of its stack, the clock. */
+#include "capture/agent/agent.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+HSNAP_TLS struct hsnap_agent_thread hsnap_agent_self;
+
+/* ---- slots of counters ---- */
+
+static struct hsnap_wire_counters first_slots[HSNAP_SLOT_FIRST] __attribute__((aligned(64)));
+/* Slots whose thread has ended: index + 1 of the first, and a count that makes each state of the
+ * list another one (compare-and-swap must not take an old head for the same). */
+static uint64_t free_slots;
+static pthread_key_t key;
+static bool key_made;
+
+/* Segment s holds HSNAP_SLOT_FIRST << s slots. */
+static struct hsnap_wire_counters *slot_at(uint64_t index)
+{
+	unsigned segment = (unsigned)(63 - __builtin_clzll(index / HSNAP_SLOT_FIRST + 1));
+	if (segment >= HSNAP_SLOT_SEGMENTS)
+		return NULL;
+	uint64_t first = HSNAP_SLOT_FIRST * ((1ull << segment) - 1);
+	uint64_t *place = &hsnap_agent_directory.slot_segments[segment];
+	uint64_t at = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+	if (!at) {
+		size_t size = sizeof(struct hsnap_wire_counters) * HSNAP_SLOT_FIRST << segment;
+		void *fresh = segment ? hsnap_agent_pages(size) : first_slots;
+		if (!fresh)
+			return NULL;
+		if (__atomic_compare_exchange_n(place, &at, (uintptr_t)fresh, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE))
+			at = (uintptr_t)fresh;
+		else if (segment)
+			hsnap_agent_pages_free(fresh, size);
+	}
+	return (struct hsnap_wire_counters *)at + (index - first);
+}
+
+static struct hsnap_wire_counters *reuse_slot(uint64_t *ret_index)
+{
+	uint64_t head = __atomic_load_n(&free_slots, __ATOMIC_ACQUIRE);
+	while (head & UINT32_MAX) {
+		uint64_t index = (head & UINT32_MAX) - 1;
+		struct hsnap_wire_counters *slot = slot_at(index);
+		uint64_t next = (head & ~(uint64_t)UINT32_MAX) + (1ull << 32) +
+				__atomic_load_n(&slot->next_free, __ATOMIC_RELAXED);
+		if (__atomic_compare_exchange_n(&free_slots, &head, next, true, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE)) {
+			*ret_index = index;
+			return slot;
+		}
+	}
+	return NULL;
+}
+
+/* The thread is ending (the key's destructor): what it still allocates goes to the shared slot. */
+static void give_back(void *index_and_one)
+{
+	uint64_t index = (uintptr_t)index_and_one - 1;
+	hsnap_agent_self.counters = &hsnap_agent_directory.shared;
+	struct hsnap_wire_counters *slot = slot_at(index);
+	uint64_t head = __atomic_load_n(&free_slots, __ATOMIC_ACQUIRE);
+	uint64_t next;
+	do {
+		__atomic_store_n(&slot->next_free, head & UINT32_MAX, __ATOMIC_RELAXED);
+		next = ((head & ~(uint64_t)UINT32_MAX) + (1ull << 32)) | (index + 1);
+	} while (!__atomic_compare_exchange_n(&free_slots, &head, next, true, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
+}
+
+struct hsnap_wire_counters *hsnap_agent_slot(void)
+{
+	struct hsnap_agent_thread *self = &hsnap_agent_self;
+	struct hsnap_wire_counters *shared = &hsnap_agent_directory.shared;
+	/* Until the slot is there: pthread_setspecific may come back to us. */
+	self->counters = shared;
+	if (!key_made)
+		return shared;
+	uint64_t index;
+	struct hsnap_wire_counters *slot = reuse_slot(&index);
+	if (!slot) {
+		index = __atomic_fetch_add(&hsnap_agent_directory.num_slots, 1, __ATOMIC_RELAXED);
+		slot = slot_at(index);
+	}
+	/* A slot that could not be given back would be lost to the next threads. */
+	if (!slot || pthread_setspecific(key, (void *)(uintptr_t)(index + 1)))
+		return shared;
+	self->counters = slot;
+	return slot;
+}
+
+/* In a forked child the other threads are gone and their slots are free; what they had counted
+ * stays, as the blocks do. */
+static void in_child(void)
+{
+	struct hsnap_wire_directory *dir = &hsnap_agent_directory;
+	dir->pid = (uint64_t)hsnap_agent_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	uint64_t list = 0;
+	uint64_t num = dir->num_slots;
+	for (uint64_t i = 0; i < num; i++) {
+		struct hsnap_wire_counters *slot = slot_at(i);
+		if (!slot || slot == hsnap_agent_self.counters)
+			continue;
+		slot->next_free = list;
+		list = i + 1;
+	}
+	free_slots = list;
+}
+
+/* After everything of libc is set up, since registering may allocate.  A program that has not
+ * allocated yet gets its directory filled here. */
+__attribute__((constructor)) static void start(void)
+{
+	if (hsnap_agent.mode == HSNAP_MODE_UNDECIDED)
+		hsnap_agent_decide();
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+void hsnap_agent_threads_start(void)
+{
+	key_made = !pthread_key_create(&key, give_back);
+}
+
+/* ---- the clock ---- */
+
+void hsnap_agent_renew_epoch(struct hsnap_agent_thread *self)
+{
+	self->until_epoch = 64;
+	struct timespec now;
+	if (clock_gettime(CLOCK_MONOTONIC_COARSE, &now))
+		return;
+	uint64_t seconds = (uint64_t)(now.tv_sec - hsnap_agent.started);
+	unsigned epoch = (unsigned)seconds;
+	if (seconds >= 65472) {
+		epoch = HSNAP_EPOCH_MAX;
+	} else if (seconds >= 512) {
+		unsigned exponent = (unsigned)(63 - __builtin_clzll(seconds)) - 8;
+		epoch = exponent << 9 | (unsigned)(seconds >> (exponent - 1) & 511);
+	}
+	/* Shared by all threads: the line is written once a second at most. */
+	if (__atomic_load_n(&hsnap_agent.epoch, __ATOMIC_RELAXED) != epoch)
+		__atomic_store_n(&hsnap_agent.epoch, epoch, __ATOMIC_RELAXED);
+}
+
+/* ---- bounds of a thread's stack ---- */
+
+/* The kernel leaves at least this much below the end of the main stack to the main stack. */
+#define MAIN_STACK_SPAN ((uintptr_t)128 << 20)
+
+/* Where struct pthread keeps its stackblock and stackblock_size, from the thread pointer on; 0
+ * before it was found.  It is looked for once, next to the truth in /proc/self/maps, since
+ * pthread_getattr_np allocates. */
+static uint32_t stack_field;
+
+static uintptr_t thread_pointer(void)
+{
+	uintptr_t tp;
+	__asm__("mov %%fs:0, %0" : "=r"(tp));
+	return tp;
+}
+
+/* The readable and writable mapping that holds the address. */
+static bool mapping_of(uintptr_t address, uintptr_t *ret_start, uintptr_t *ret_end)
+{
+	long fd = hsnap_agent_syscall(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	if (fd < 0)
+		return false;
+	char text[256];
+	uintptr_t bound[2] = { 0, 0 };
+	unsigned field = 0; /* 0 start, 1 end, 2 and 3: first two of the rights, 4: rest of the line */
+	bool right = true, found = false;
+	for (long got; !found && (got = hsnap_agent_syscall(SYS_read, fd, (long)text, sizeof(text), 0, 0, 0)) > 0;) {
+		for (long i = 0; i < got && !found; i++) {
+			char c = text[i];
+			if (c == '\n') {
+				bound[0] = bound[1] = 0;
+				field = 0;
+				right = true;
+			} else if (field < 2 && (c == '-' || c == ' ')) {
+				field++;
+			} else if (field < 2) {
+				bound[field] = bound[field] << 4 | (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+			} else if (field < 4) {
+				right = right && c == "rw"[field - 2];
+				found = ++field == 4 && right && address >= bound[0] && address < bound[1];
+			}
+		}
+	}
+	hsnap_agent_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+	*ret_start = bound[0];
+	*ret_end = bound[1];
+	return found;
+}
+
+/* Does [field[0], field[0] + field[1]) look like the stack that sp is on and tp the end of? */
+static bool is_stack(const uintptr_t *field, uintptr_t sp, uintptr_t tp)
+{
+	uintptr_t end;
+	return field[0] && !__builtin_add_overflow(field[0], field[1], &end) && field[0] <= sp && sp < tp &&
+	       tp < end && end - tp < 0x10000;
+}
+
+static uint32_t find_field(uintptr_t sp, uintptr_t tp)
+{
+	uintptr_t start, end;
+	if (!mapping_of(tp, &start, &end) || sp < start || sp >= tp)
+		return 0;
+	for (uintptr_t at = tp; at + 2 * sizeof(uintptr_t) <= end && at < tp + 0x1000; at += sizeof(uintptr_t))
+		if (is_stack((const uintptr_t *)at, sp, tp) && *(const uintptr_t *)at <= start &&
+		    *(const uintptr_t *)at + ((const uintptr_t *)at)[1] <= end)
+			return (uint32_t)(at - tp);
+	return 0;
+}
+
+void hsnap_agent_find_bounds(struct hsnap_agent_thread *self, uintptr_t sp)
+{
+	self->bounds = 2;
+	uintptr_t main_end = (uintptr_t)hsnap_agent.main_stack_end;
+	if (sp < main_end && main_end - sp < MAIN_STACK_SPAN) {
+		self->stack_start = main_end - MAIN_STACK_SPAN;
+		self->stack_end = main_end;
+		self->bounds = 1;
+		return;
+	}
+	uintptr_t tp = thread_pointer();
+	uint32_t field = __atomic_load_n(&stack_field, __ATOMIC_RELAXED);
+	if (!field) {
+		field = find_field(sp, tp);
+		if (!field)
+			return;
+		__atomic_store_n(&stack_field, field, __ATOMIC_RELAXED);
+	}
+	const uintptr_t *block = (const uintptr_t *)(tp + field);
+	if (!is_stack(block, sp, tp))
+		return;
+	self->stack_start = block[0];
+	self->stack_end = tp;
+	self->bounds = 1;
+}

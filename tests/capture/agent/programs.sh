@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# programs.sh AGENT TELL: programs that are not ours say the same under the agent, and TELL, which
+# prints what the agent's directory says, knows whether it records.
+set -u
+agent=$1 tell=$2
+failed=0
+
+same() {
+	command -v "$1" >/dev/null 2>&1 || { echo "skip: no $1"; return; }
+	bare=$(printf 'b\na\nc\n' | "$@" 2>&1; echo "exit $?")
+	with=$(printf 'b\na\nc\n' | LD_PRELOAD=$agent "$@" 2>&1; echo "exit $?")
+	if [ "$bare" != "$with" ]; then
+		printf 'DIFFERENT: %s\n--- bare\n%s\n--- with the agent\n%s\n' "$*" "$bare" "$with"
+		failed=1
+	fi
+}
+
+same ls -l /usr/lib
+same sort
+same awk '{ n[$1] = NR } END { for (k in n) s += n[k]; print s }'
+same perl -e 'my %h; $h{$_} = "x" x $_ for 1 .. 3000; print scalar(keys %h), "\n"'
+same /usr/bin/python3.11 -c 'import json; print(len(json.dumps({str(i): [i] * 9 for i in range(3000)})))'
+same git --version
+same redis-server --version
+same cmake --version
+same sh -c 'echo $(echo $(echo nested)); exit 7'
+
+expect() {
+	got=$("$@" 2>&1)
+	case $got in
+	$want) ;;
+	*) printf 'WRONG: %s\n--- want %s\n--- got %s\n' "$*" "$want" "$got"; failed=1 ;;
+	esac
+}
+want='glibc ""'
+expect env LD_PRELOAD="$agent" "$tell"
+# Another allocator in front, or behind: nothing is recorded, and the reason names it.
+if [ $# -gt 2 ]; then
+	want="aside \"malloc comes from ${3##*/}\""
+	expect env LD_PRELOAD="$3 $agent" "$tell"
+	expect env LD_PRELOAD="$agent $3" "$tell"
+fi
+exit $failed

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu.c - registers of a stopped thread, and the system calls that a stop breaks. */
+#include "capture/freeze/cpu.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stddef.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define CODE_SEGMENT_32 0x23
+
+int hsnap_cpu_get(pid_t tid, hsnap_cpu *ret)
+{
+	struct iovec io = { .iov_base = ret, .iov_len = sizeof(*ret) };
+	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &io))
+		return errno;
+	return io.iov_len == sizeof(*ret) && ret->cs != CODE_SEGMENT_32 ? 0 : ENOEXEC;
+}
+
+int hsnap_cpu_set(pid_t tid, const hsnap_cpu *cpu)
+{
+	struct iovec io = { .iov_base = (void *)cpu, .iov_len = sizeof(*cpu) };
+	return ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &io) ? errno : 0;
+}
+
+void hsnap_cpu_to_regs(const hsnap_cpu *cpu, struct hsnap_regs *ret, uint64_t *thread_pointer)
+{
+	*ret = (struct hsnap_regs){
+		.value = { cpu->rax, cpu->rdx, cpu->rcx, cpu->rbx, cpu->rsi, cpu->rdi, cpu->rbp, cpu->rsp,
+			   cpu->r8, cpu->r9, cpu->r10, cpu->r11, cpu->r12, cpu->r13, cpu->r14, cpu->r15,
+			   cpu->rip },
+		.valid = (1u << HSNAP_NUM_REGS) - 1,
+	};
+	*thread_pointer = cpu->fs_base;
+}
+
+/*
+ * signal(7), "Interruption of system calls and library functions by stop signals": these fail with
+ * EINTR after a stop even where no handler ran; those on sockets only where a time-out is set, and
+ * only then do they show EINTR here.  Nothing else is repeated, close(2) above all: its descriptor
+ * is gone already, and may be somebody else's by now.
+ */
+static const long broken_by_stops[] = {
+	SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_semop, SYS_semtimedop, SYS_rt_sigtimedwait,
+	SYS_io_getevents, SYS_msgrcv, SYS_msgsnd, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto,
+	SYS_sendmsg, SYS_sendmmsg, SYS_accept, SYS_accept4, SYS_connect,
+};
+
+bool hsnap_cpu_broke_call(const hsnap_cpu *cpu)
+{
+	if ((int64_t)cpu->rax != -EINTR || (int64_t)cpu->orig_rax < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(broken_by_stops) / sizeof(*broken_by_stops); i++)
+		if ((long)cpu->orig_rax == broken_by_stops[i])
+			return true;
+	return false;
+}
+
+hsnap_cpu hsnap_cpu_rewound(const hsnap_cpu *cpu)
+{
+	hsnap_cpu again = *cpu;
+	again.rax = again.orig_rax;
+	again.rip -= 2; /* the length of `syscall` */
+	return again;
+}

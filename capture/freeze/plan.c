@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.c - from maps and the page map to ranges. */
+#include "capture/freeze/plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "capture/freeze/refuse.h"
+#include "capture/target/target.h"
+#include "snapshot/base/cleanup.h"
+#include "snapshot/base/pages.h"
+
+#define PAGE ((uint64_t)4096)
+#define ENTRY_FILE ((uint64_t)1 << 61) /* Documentation/admin-guide/mm/pagemap.rst */
+#define ENTRY_THERE ((uint64_t)3 << 62) /* present or swapped */
+#define MAX_LISTED ((uint64_t)4 << 40) /* eight bytes a page are read of what has no PAGEMAP_SCAN */
+
+/* linux/fs.h of Linux 6.7; Debian 12 has older headers. */
+struct page_region {
+	uint64_t start, end, categories;
+};
+struct scan_arg {
+	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages, category_inverted, category_mask,
+		category_anyof_mask, return_mask;
+};
+#define SCAN_IOCTL _IOWR('f', 16, struct scan_arg)
+enum { PAGE_FILE = 1 << 2, PAGE_PRESENT = 1 << 3, PAGE_SWAPPED = 1 << 4, PAGE_ZERO = 1 << 5 };
+
+enum wanted { NOTHING, WRITTEN, PRESENT, WHOLE };
+
+static bool starts_with(const struct hsnap_maps_line *line, const char *prefix)
+{
+	size_t len = strlen(prefix);
+	return line->path_len >= len && !memcmp(line->path, prefix, len);
+}
+
+/* Memory of devices is not memory: reading it can do things. */
+static bool is_device(const struct hsnap_maps_line *line)
+{
+	return (starts_with(line, "/dev/") && !starts_with(line, "/dev/zero") && !starts_with(line, "/dev/shm/")) ||
+	       starts_with(line, "anon_inode:") || starts_with(line, "socket:");
+}
+
+static enum wanted what_of(const struct hsnap_plan *plan, const struct hsnap_maps_line *line)
+{
+	if (hsnap_maps_is(line, "[vdso]"))
+		return WHOLE;
+	if (!(line->prot & HSNAP_PROT_READ) || starts_with(line, "[vvar") || hsnap_maps_is(line, "[vsyscall]") ||
+	    is_device(line))
+		return NOTHING;
+	if (line->prot & HSNAP_PROT_SHARED)
+		return line->prot & HSNAP_PROT_WRITE ? PRESENT : NOTHING;
+	if (line->inode && plan->files && hsnap_files_is_lost(plan->files, line->device, line->inode))
+		return WHOLE;
+	return WRITTEN;
+}
+
+static void add_range(struct hsnap_plan *plan, uint64_t start, uint64_t end)
+{
+	plan->bytes += end - start;
+	struct hsnap_range *last = plan->num && plan->num <= plan->max ? &plan->ranges[plan->num - 1] : NULL;
+	if (last && last->end == start) {
+		last->end = end;
+		return;
+	}
+	if (plan->num < plan->max)
+		plan->ranges[plan->num] = (struct hsnap_range){ start, end };
+	plan->num++;
+}
+
+/* By PAGEMAP_SCAN, which passes over what is absent in big steps; false: it does not work here. */
+static bool scan_pages(struct hsnap_plan *plan, uint64_t start, uint64_t end, enum wanted wanted)
+{
+	struct page_region regions[256];
+	const uint64_t never = wanted == WRITTEN ? PAGE_FILE | PAGE_ZERO : 0;
+	while (start < end) {
+		struct scan_arg arg = {
+			.size = sizeof(arg), .start = start, .end = end,
+			.vec = (uint64_t)(uintptr_t)regions, .vec_len = sizeof(regions) / sizeof(*regions),
+			.category_inverted = never, .category_mask = never,
+			.category_anyof_mask = PAGE_PRESENT | PAGE_SWAPPED, .return_mask = PAGE_PRESENT,
+		};
+		int n = ioctl(plan->pagemap, SCAN_IOCTL, &arg);
+		if (n < 0)
+			return false;
+		for (int i = 0; i < n; i++)
+			add_range(plan, regions[i].start, regions[i].end);
+		if (arg.walk_end <= start)
+			return true;
+		start = arg.walk_end;
+	}
+	return true;
+}
+
+/* By reading an entry for each page. */
+static bool list_pages(struct hsnap_plan *plan, uint64_t start, uint64_t end, enum wanted wanted)
+{
+	uint64_t entries[4096];
+	if (end - start > MAX_LISTED) {
+		plan->skipped += end - start;
+		return true;
+	}
+	while (start < end) {
+		uint64_t want = (end - start) / PAGE;
+		if (want > sizeof(entries) / sizeof(*entries))
+			want = sizeof(entries) / sizeof(*entries);
+		ssize_t n = pread(plan->pagemap, entries, want * sizeof(*entries),
+				  (off_t)(start / PAGE * sizeof(*entries)));
+		if (n <= 0)
+			return false;
+		size_t num = (size_t)n / sizeof(*entries);
+		for (size_t i = 0; i < num; i++, start += PAGE)
+			if (entries[i] & ENTRY_THERE && !(wanted == WRITTEN && entries[i] & ENTRY_FILE))
+				add_range(plan, start, start + PAGE);
+	}
+	return true;
+}
+
+static void list_mapping(struct hsnap_plan *plan, const struct hsnap_maps_line *line)
+{
+	enum wanted wanted = what_of(plan, line);
+	if (wanted == NOTHING)
+		return;
+	if (wanted == WHOLE) {
+		add_range(plan, line->start, line->end);
+		return;
+	}
+	if (plan->scan && scan_pages(plan, line->start, line->end, wanted))
+		return;
+	plan->scan = false;
+	if (plan->pagemap >= 0 && list_pages(plan, line->start, line->end, wanted))
+		return;
+	/* Nothing tells which pages are there: take all that may have been written. */
+	if (line->prot & HSNAP_PROT_WRITE || (line->inode && !(line->prot & HSNAP_PROT_EXEC)))
+		add_range(plan, line->start, line->end);
+}
+
+/* Into the text that is there: false if it does not fit. */
+static bool read_maps(struct hsnap_plan *plan)
+{
+	size_t used = 0;
+	for (;;) {
+		if (plan->room - used < 2)
+			return false;
+		ssize_t n = pread(plan->maps, plan->text + used, plan->room - used - 1, (off_t)used);
+		if (n < 0)
+			return false;
+		if (!n)
+			break;
+		used += (size_t)n;
+	}
+	plan->text[used] = '\0';
+	return used > 0;
+}
+
+bool hsnap_plan_list(struct hsnap_plan *plan)
+{
+	plan->num = 0;
+	plan->bytes = plan->skipped = 0;
+	if (!read_maps(plan))
+		return false;
+	const char *at = plan->text;
+	for (struct hsnap_maps_line line; hsnap_maps_next(&at, &line);)
+		list_mapping(plan, &line);
+	return plan->num <= plan->max;
+}
+
+bool hsnap_plan_grow(struct hsnap_plan *plan)
+{
+	size_t len;
+	hsnap_auto(hsnap_freep) char *text = hsnap_proc_read_fd(plan->maps, &len);
+	if (!text)
+		return false;
+	free(plan->text);
+	plan->room = len + len / 4 + 4096;
+	plan->text = malloc(plan->room);
+	if (!plan->text)
+		return false;
+	if (hsnap_plan_list(plan))
+		return true;
+	hsnap_pages_free(plan->ranges, plan->max, sizeof(*plan->ranges));
+	plan->max = plan->num + plan->num / 4 + 1024;
+	plan->ranges = hsnap_pages_alloc(plan->max, sizeof(*plan->ranges));
+	if (!plan->ranges) {
+		plan->max = 0;
+		return false;
+	}
+	for (size_t i = 0; i < plan->max; i += PAGE / sizeof(*plan->ranges))
+		((volatile struct hsnap_range *)plan->ranges)[i].start = 0;
+	return hsnap_plan_list(plan);
+}
+
+enum hsnap_code hsnap_plan_open(struct hsnap_plan *plan, const struct hsnap_proc *proc, pid_t pid,
+				struct hsnap_error *err)
+{
+	*plan = (struct hsnap_plan){ .maps = -1, .pagemap = -1, .scan = true };
+	plan->maps = hsnap_proc_open(proc, O_RDONLY, "proc/%d/maps", pid);
+	if (plan->maps < 0)
+		return hsnap_refuse_denied(proc, pid, errno, err);
+	plan->pagemap = hsnap_proc_open(proc, O_RDONLY, "proc/%d/pagemap", pid);
+	plan->scan = plan->pagemap >= 0;
+	return HSNAP_OK;
+}
+
+void hsnap_plan_close(struct hsnap_plan *plan)
+{
+	hsnap_closefdp(&plan->maps);
+	hsnap_closefdp(&plan->pagemap);
+	free(plan->text);
+	hsnap_pages_free(plan->ranges, plan->max, sizeof(*plan->ranges));
+	*plan = (struct hsnap_plan){ .maps = -1, .pagemap = -1 };
+}

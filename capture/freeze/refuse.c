@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* refuse.c - reasons and cures. */
+#include "capture/freeze/refuse.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "snapshot/base/cleanup.h"
+
+#define CAPABILITY_PTRACE 19
+#define KTHREADD 2
+#define MIN_NEED ((uint64_t)32 << 20) /* what a take of the smallest process uses */
+
+static const char capability_hint[] =
+	"needs CAP_SYS_PTRACE: sudo, docker --cap-add SYS_PTRACE, kubectl debug --profile=general";
+
+static enum hsnap_code refuse_tracer(const struct hsnap_proc *proc, uint64_t tracer, struct hsnap_error *err)
+{
+	struct hsnap_proc_status status = { 0 };
+	if (!hsnap_proc_status(proc, (pid_t)tracer, &status))
+		strcpy(status.comm, "?");
+	/* The tracer may be a thread; what can be ended is its process. */
+	uint64_t pid = status.tgid ? status.tgid : tracer;
+	hsnap_fail(err, HSNAP_REFUSED, 0, "it is already traced by %s (pid %" PRIu64 ")", status.comm, pid);
+	return hsnap_hint(err, HSNAP_REFUSED, "a process has one tracer at a time: end %s first (kill %" PRIu64 ")",
+			  status.comm, pid);
+}
+
+static enum hsnap_code refuse_zombie(const struct hsnap_proc *proc, const struct hsnap_proc_status *status,
+				     struct hsnap_error *err)
+{
+	if (status->threads > 1)
+		return hsnap_fail(err, HSNAP_REFUSED, 0,
+				  "its main thread has ended while others run on: this version cannot take that");
+	struct hsnap_proc_status parent = { 0 };
+	if (!hsnap_proc_status(proc, (pid_t)status->parent, &parent))
+		return hsnap_fail(err, HSNAP_REFUSED, 0, "it has exited (a zombie)");
+	return hsnap_fail(err, HSNAP_REFUSED, 0, "it has exited (a zombie that %s, pid %" PRIu64 ", has not collected)",
+			  parent.comm, status->parent);
+}
+
+static bool is_32_bit(const struct hsnap_proc *proc, pid_t pid)
+{
+	hsnap_auto(hsnap_closefdp) int fd = hsnap_proc_open(proc, O_RDONLY, "proc/%d/exe", pid);
+	unsigned char ident[EI_NIDENT];
+	return fd >= 0 && pread(fd, ident, sizeof(ident), 0) == sizeof(ident) &&
+	       !memcmp(ident, ELFMAG, SELFMAG) && ident[EI_CLASS] == ELFCLASS32;
+}
+
+enum hsnap_code hsnap_refuse_early(const struct hsnap_proc *proc, pid_t pid, struct hsnap_error *err)
+{
+	struct hsnap_proc_status status;
+	if (!hsnap_proc_status(proc, pid, &status)) {
+		if (errno == ENOENT || errno == ESRCH)
+			return hsnap_fail(err, HSNAP_REFUSED, 0, "no such process");
+		return hsnap_refuse_denied(proc, pid, errno, err);
+	}
+	if (pid == getpid())
+		return hsnap_fail(err, HSNAP_REFUSED, 0, "it is heapsnap itself");
+	if (status.tgid && status.tgid != (uint64_t)pid) {
+		hsnap_fail(err, HSNAP_REFUSED, 0, "it is a thread of process %" PRIu64, status.tgid);
+		return hsnap_hint(err, HSNAP_REFUSED, "heapsnap take -p %" PRIu64, status.tgid);
+	}
+	if (status.state == 'Z' || status.state == 'X')
+		return refuse_zombie(proc, &status, err);
+	if (!status.has_memory) {
+		bool kernel = pid == KTHREADD || status.parent == KTHREADD;
+		return hsnap_fail(err, HSNAP_REFUSED, 0, kernel ? "it is a kernel thread and has no heap"
+								: "it is about to exit");
+	}
+	if (status.tracer)
+		return refuse_tracer(proc, status.tracer, err);
+	if (is_32_bit(proc, pid))
+		return hsnap_fail(err, HSNAP_REFUSED, 0, "it is a 32-bit program, which this version cannot read");
+	return HSNAP_OK;
+}
+
+static uint64_t yama_scope(const struct hsnap_proc *proc)
+{
+	hsnap_auto(hsnap_freep) char *text = hsnap_proc_read(proc, "proc/sys/kernel/yama/ptrace_scope");
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+/* The process is there and whole, and still we may not. */
+static enum hsnap_code refuse_permission(const struct hsnap_proc *proc, const struct hsnap_proc_status *status,
+					 struct hsnap_error *err)
+{
+	uint64_t scope = yama_scope(proc);
+	if (scope >= 3) {
+		hsnap_fail(err, HSNAP_REFUSED, 0, "not permitted: kernel.yama.ptrace_scope is 3: nobody may attach");
+		return hsnap_hint(err, HSNAP_REFUSED,
+				  "set kernel.yama.ptrace_scope to 2 or less in /etc/sysctl.d and restart the machine");
+	}
+	struct hsnap_proc_status own = { 0 };
+	uint64_t self = 0;
+	hsnap_auto(hsnap_freep) char *text = hsnap_proc_read(proc, "proc/self/status");
+	if (text) {
+		hsnap_proc_field(text, "CapEff", 16, &own.effective_caps);
+		hsnap_proc_field(text, "Uid", 10, &self);
+	}
+	if (own.effective_caps >> CAPABILITY_PTRACE & 1) {
+		hsnap_fail(err, HSNAP_REFUSED, 0,
+			   "not permitted, though we have CAP_SYS_PTRACE: a security module or another user namespace");
+		return hsnap_hint(err, HSNAP_REFUSED, "run heapsnap as root on the host, outside of any container");
+	}
+	if (status->uid != self)
+		hsnap_fail(err, HSNAP_REFUSED, 0, "not permitted: it runs as uid %" PRIu64 ", we as uid %" PRIu64,
+			   status->uid, self);
+	else if (scope)
+		hsnap_fail(err, HSNAP_REFUSED, 0, "not permitted: kernel.yama.ptrace_scope is %" PRIu64, scope);
+	else
+		hsnap_fail(err, HSNAP_REFUSED, 0, "not permitted: it is not dumpable (set-user-id, capabilities or prctl)");
+	return hsnap_hint(err, HSNAP_REFUSED, "%s", capability_hint);
+}
+
+enum hsnap_code hsnap_refuse_denied(const struct hsnap_proc *proc, pid_t pid, int sys_errno,
+				    struct hsnap_error *err)
+{
+	struct hsnap_proc_status status;
+	if (sys_errno == ESRCH || sys_errno == ENOENT || !hsnap_proc_status(proc, pid, &status))
+		return hsnap_fail(err, HSNAP_REFUSED, 0, "exited while it was being captured");
+	if (status.state == 'Z' || status.state == 'X')
+		return refuse_zombie(proc, &status, err);
+	if (status.tracer)
+		return refuse_tracer(proc, status.tracer, err);
+	if (sys_errno == EPERM || sys_errno == EACCES)
+		return refuse_permission(proc, &status, err);
+	return hsnap_fail(err, HSNAP_REFUSED, 0, "the kernel refuses: %s", strerror(sys_errno));
+}
+
+enum hsnap_code hsnap_refuse_need(const struct hsnap_proc *proc, uint64_t bytes, struct hsnap_error *err)
+{
+	/* The copy, and half as much again for the graph made of it. */
+	uint64_t need = bytes > UINT64_MAX / 2 ? UINT64_MAX : bytes + bytes / 2;
+	if (need < MIN_NEED)
+		need = MIN_NEED;
+	struct hsnap_headroom room = hsnap_proc_headroom(proc);
+	if (room.limit == UINT64_MAX || need <= room.left)
+		return HSNAP_OK;
+	hsnap_fail(err, HSNAP_REFUSED, 0, "needs %" PRIu64 " MiB, this %s has %" PRIu64 " of %" PRIu64 " MiB left",
+		   (need + (1 << 20) - 1) >> 20, room.cgroup ? "cgroup" : "machine", room.left >> 20,
+		   room.limit >> 20);
+	return hsnap_hint(err, HSNAP_REFUSED, room.cgroup ? "take it from outside: the node, or an ephemeral container"
+							  : "free memory or add swap first");
+}

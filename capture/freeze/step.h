@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * step.h - named places at which a test stops heapsnap and kills it.
+ *
+ * Only in a build with HSNAP_STEPS; there the step that HEAPSNAP_STEP names
+ * says so on stderr and waits to be killed.
+ */
+#ifndef HSNAP_CAPTURE_FREEZE_STEP_H
+#define HSNAP_CAPTURE_FREEZE_STEP_H
+
+#ifdef HSNAP_STEPS
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static inline void hsnap_step(const char *name)
+{
+	const char *want = getenv("HEAPSNAP_STEP");
+	if (!want || strcmp(want, name))
+		return;
+	dprintf(2, "step %s\n", name);
+	for (;;)
+		pause();
+}
+#else
+static inline void hsnap_step(const char *name)
+{
+	(void)name;
+}
+#endif
+
+#endif

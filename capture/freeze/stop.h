@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stop.h - stopping every thread of a process, doing one thing, letting it go.
+ *
+ * The stop is made by a thread of its own.  When that thread ends, for whatever
+ * reason, the kernel lets go of what it still held: also of a thread that could
+ * not be stopped in time, which nothing else can release, and also when this
+ * process is killed.  No byte and no register of the target is changed but for
+ * one thing: system calls that only the stop made fail are made again.
+ */
+#ifndef HSNAP_CAPTURE_FREEZE_STOP_H
+#define HSNAP_CAPTURE_FREEZE_STOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/freeze/cpu.h"
+#include "capture/proc/proc.h"
+#include "snapshot/base/error.h"
+#include "snapshot/base/vec.h"
+
+enum hsnap_tracee_state { HSNAP_TRACEE_RUNS, HSNAP_TRACEE_STOPPED, HSNAP_TRACEE_GONE };
+
+struct hsnap_tracee {
+	pid_t tid;
+	uint8_t state;  /* enum hsnap_tracee_state */
+	bool asked;     /* interrupted by us */
+	bool rewound;   /* about to make its system call again */
+	int signal;     /* met at the stop: handed back at the release; 0: none */
+	hsnap_cpu cpu;  /* as found */
+};
+
+/* What became of one attempt. */
+enum hsnap_stop_end {
+	HSNAP_STOP_DONE,
+	HSNAP_STOP_LATE,    /* tracee `late` did not stop within the deadline */
+	HSNAP_STOP_AGAIN,   /* the work asked for another attempt */
+	HSNAP_STOP_GONE,    /* no such process any more */
+	HSNAP_STOP_DENIED,  /* seizing failed: sys_errno */
+	HSNAP_STOP_FOREIGN, /* a thread runs 32-bit code */
+	HSNAP_STOP_NO_MEMORY,
+	HSNAP_STOP_INTERRUPTED,
+};
+
+struct hsnap_stop {
+	/* Asked for. */
+	const struct hsnap_proc *proc;
+	pid_t pid;
+	const volatile int *interrupted; /* may be NULL */
+	/* Called while all threads are held.  Must neither allocate nor print.  HSNAP_STOP_DONE or
+	 * the reason why not. */
+	enum hsnap_stop_end (*work)(void *context, const struct hsnap_stop *stop);
+	void *context;
+
+	/* Answered. */
+	struct hsnap_vec(struct hsnap_tracee) tracees;
+	uint64_t pause_ns;   /* first interrupt to last release, of this attempt */
+	uint64_t released_at; /* ns since the epoch */
+	pid_t late;
+	char late_state;     /* as in /proc/PID/stat, while it was waited for */
+	int sys_errno;
+};
+
+/* One attempt.  Returns when the target runs again, or never ran in vain. */
+enum hsnap_stop_end hsnap_stop_once(struct hsnap_stop *stop);
+void hsnap_stop_deinit(struct hsnap_stop *stop);
+
+static inline bool hsnap_stop_is_interrupted(const struct hsnap_stop *stop)
+{
+	return stop->interrupted && *stop->interrupted;
+}
+
+#endif

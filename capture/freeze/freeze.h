@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/freeze/kernel.h"
+#include "capture/proc/kernel.h"
 #include "capture/proc/proc.h"
 #include "capture/target/target.h"
 #include "snapshot/base/error.h"

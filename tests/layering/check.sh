@@ -33,8 +33,9 @@ function allowed(from, to,   own) {
 			return part(to) == own || to == "capture/wire.h" || starts(to, "capture/unwind/")
 		if (starts(to, "capture/agent/")) return 0
 		if (own == "capture") return starts(to, "capture/") || starts(to, "snapshot/")
-		# What /proc says: for those who hold the process still and look for its roots.
-		if (starts(to, "capture/proc/")) return own == "capture/proc" || own == "capture/freeze" || own == "capture/roots"
+		# What /proc says: for those who hold the process still, read its files and look for its roots.
+		if (starts(to, "capture/proc/"))
+			return own == "capture/proc" || own == "capture/target" || own == "capture/freeze" || own == "capture/roots"
 		return part(to) == own || starts(to, "snapshot/") || to == "capture/wire.h" ||
 		       starts(to, "capture/target/") || starts(to, "capture/symbols/") ||
 		       starts(to, "capture/unwind/") || starts(to, "capture/alloc/")

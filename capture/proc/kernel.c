@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel.c - /proc/PID/fdinfo of epoll descriptors, /proc/PID/timers. */
-#include "capture/freeze/kernel.h"
+#include "capture/proc/kernel.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  *
  * For many C servers the pointer in an epoll set is all that holds a connection.
  */
-#ifndef HSNAP_CAPTURE_FREEZE_KERNEL_H
-#define HSNAP_CAPTURE_FREEZE_KERNEL_H
+#ifndef HSNAP_CAPTURE_PROC_KERNEL_H
+#define HSNAP_CAPTURE_PROC_KERNEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

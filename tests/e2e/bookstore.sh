@@ -4,20 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 program=$FIXTURES/bookstore/$1
 
-# compare BEFORE AFTER DIFF - no line is agreement.
-compare() {
-	jq -r -L "$here" --rawfile before "$1" --rawfile after "$2" --argjson names '{}' --argjson others 0 \
-		-f "$here/compare.jq" "$3" >compared || return 1
-	cat compared
-	[ ! -s compared ]
-}
-
-# adds_up FILE - the rows of `show --json` are all of the heap.
-adds_up() {
-	jq -e '(.types | map(.bytes) | add) == .snapshot.heap_bytes and
-		(.types | map(.count) | add) == .snapshot.heap_count' "$1"
-}
-
 # path FILE ROOT STEP… - all blocks of the type hang on one path, and it is this one.
 path() {
 	path_file=$1 path_root=$2

@@ -2,41 +2,41 @@
 # compare.jq - a line for each figure of `diff --json` (the input) that is not what the program
 # itself says in $before and $after ("count bytes live|leaked name" lines).
 #
-# $names turns the program's names into heapsnap's, where they differ; $others is how many bytes
-# the types that the program does not list may have changed by.
+# $names says what heapsnap calls a thing where that differs from the program's own word, as a
+# pattern; $others is how many bytes the types that the program does not list may have changed by.
 #
 # A leaked block may be held by a stale word of a stack: of each leaked type up to three may be
 # called live, never one more unreachable (and live and unreachable together are exact).
 include "names";
 
-def truth($names):
+def truth:
 	split("\n")
 	| map(capture("^ *(?<count>[0-9]+) +(?<bytes>[0-9]+) +(?<state>live|leaked) +(?<what>.*)$"))
-	| map({what: ($names[.what] // .what), state, count: (.count | tonumber), bytes: (.bytes | tonumber)})
+	| map({what, state, count: (.count | tonumber), bytes: (.bytes | tonumber)})
 	| group_by(.what)
-	| map({key: .[0].what, value: {
-		count: (map(.count) | add), bytes: (map(.bytes) | add),
-		leaked: (map(select(.state == "leaked") | .count) | add // 0)}})
-	| from_entries;
+	| map({what: .[0].what, count: (map(.count) | add), bytes: (map(.bytes) | add),
+	       leaked: (map(select(.state == "leaked") | .count) | add // 0)});
 
-def measured($i):
-	.types | group_by(row_name)
-	| map({key: .[0] | row_name, value: {
-		count: (map(.count[$i]) | add), bytes: (map(.bytes[$i]) | add),
-		leaked: (map(select(.state == "unreachable") | .count[$i]) | add // 0)}})
-	| from_entries;
+def is_row($what): row_name as $name | $names[$what] as $pattern |
+	if $pattern then $name | test($pattern) else $name == $what end;
 
-def compare($when; $want; $got):
-	$want | to_entries[]
-	| .key as $what | .value as $w | ($got[$what] // {count: 0, bytes: 0, leaked: 0}) as $g
-	| if $g.count != $w.count or $g.bytes != $w.bytes then
-		"\($when) \($what): want \($w.count) blocks, \($w.bytes) bytes, got \($g.count), \($g.bytes)"
-	  elif $g.leaked > $w.leaked or $g.leaked < $w.leaked - 3 then
-		"\($when) \($what): want \($w.leaked) unreachable, got \($g.leaked)"
+def compare($when; $i; $rows):
+	. as $want
+	| [$rows[] | select(is_row($want.what))] as $got
+	| ($got | map(.count[$i]) | add // 0) as $count | ($got | map(.bytes[$i]) | add // 0) as $bytes
+	| ($got | map(select(.state == "unreachable") | .count[$i]) | add // 0) as $leaked
+	| if $count != $want.count or $bytes != $want.bytes then
+		"\($when) \($want.what): want \($want.count) blocks, \($want.bytes) bytes, got \($count), \($bytes)"
+	  elif $leaked > $want.leaked or $leaked < $want.leaked - 3 then
+		"\($when) \($want.what): want \($want.leaked) unreachable, got \($leaked)"
 	  else empty end;
 
-($before | truth($names)) as $old | ($after | truth($names)) as $new
-| compare("before:"; $old; measured(0)), compare("after:"; $new; measured(1)),
-  (if ($old | length) == 0 then "the program told nothing" else empty end),
-  ([.types[] | select((row_name | in($new)) | not) | .bytes_delta | fabs] | add // 0
-   | if . > $others then "types that the program does not list changed by \(.) bytes" else empty end)
+.types as $rows | ($before | truth) as $old | ($after | truth) as $new
+| ($old[] | compare("before:"; 0; $rows)), ($new[] | compare("after:"; 1; $rows)),
+  (if ($old | length) == 0 or ($new | length) == 0 then "the program told nothing" else empty end),
+  ([$rows[] | . as $row | select(any($new[].what; . as $what | $row | is_row($what)) | not)]
+   | (map(.bytes_delta | fabs) | add // 0) as $moved
+   | if $moved > $others then
+	"types that the program does not list changed by \($moved) bytes: " +
+	(map(select(.bytes_delta != 0) | "\(row_name) \(.bytes_delta)") | join(", "))
+     else empty end)

@@ -114,6 +114,22 @@ take() {
 	}
 }
 
+# compare BEFORE AFTER DIFF - a line for each figure of `diff --json` that is not the program's own;
+# no line is agreement.  $names: see compare.jq.
+names='{}'
+compare() {
+	jq -r -L "$here" --rawfile before "$1" --rawfile after "$2" --argjson names "$names" \
+		--argjson others 0 -f "$here/compare.jq" "$3" >compared || return 1
+	cat compared
+	[ ! -s compared ]
+}
+
+# adds_up FILE - the rows of `show --json` are all of the heap.
+adds_up() {
+	jq -e '(.types | map(.bytes) | add) == .snapshot.heap_bytes and
+		(.types | map(.count) | add) == .snapshot.heap_count' "$1"
+}
+
 finish() {
 	[ $passes -gt 0 ] || [ $failures -gt 0 ] || exit 77
 	exit $((failures > 0))

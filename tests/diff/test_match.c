@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* test_match.c - which rows of two snapshots are one, in what order, and what they grew by. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diff/diff.h"
+#include "tests/support/graph_text.h"
+
+#define ROWS(table) (sizeof(table) / sizeof(*(table)))
+#define TYPES "A=16 B=8"
+#define ROOT "global:g"
+
+/* Rows as "name state bytes count", in the order of the diff. */
+static const struct {
+	const char *name, *types[2], *blocks[2], *edges[2], *want;
+} rows[] = {
+	{ "more blocks of a type", { TYPES, TYPES }, { "a:A", "a:A b:A" }, { "g>a", "g>a g>b" }, "A live +16 +1" },
+	{ "a new type, and one that is gone", { TYPES, TYPES }, { "a:A", "b:B" }, { "g>a", "g>b" },
+	  "B live +8 +1|A live -16 -1" },
+	{ "unchanged", { TYPES, TYPES }, { "a:A", "c:A" }, { "g>a", "g>c" }, "A live +0 +0" },
+	{ "a state of its own", { TYPES, TYPES }, { "a:A b:A", "a:A b:A" }, { "g>a g>b", "g>a" },
+	  "A unreachable +16 +1|A live -16 -1" },
+	{ "ties by count, then by name", { "A=8 B=8 C=8", "A=8 B=8 C=8" }, { "", "c:C a:A b:B" }, { "", "g>a g>b g>c" },
+	  "A live +8 +1|B live +8 +1|C live +8 +1" },
+	{ "two types of one name and different files", { "A=8%x.c", "A=8%y.c" }, { "a:A", "a:A" }, { "g>a", "g>a" },
+	  "A live +8 +1|A live -8 -1" },
+	{ "the same type at another place in the table", { TYPES, "B=8 A=16" }, { "a:A", "a:A b:B" }, { "g>a", "g>a g>b" },
+	  "B live +8 +1|A live +0 +0" },
+	{ "only possible is live", { TYPES, TYPES }, { "a:A", "a:A b:A" }, { "g>a", "g>a m>b" }, "A live +16 +1" },
+	{ "nothing at all", { TYPES, TYPES }, { "", "" }, { "", "" }, "" },
+};
+
+static struct hsnap_snapshot *make(size_t row, size_t which)
+{
+	/* A root of kind mapping keeps what it holds in the state "possible". */
+	return snapshot_from_text(&(struct graph_text){
+		.types = rows[row].types[which],
+		.roots = ROOT " mapping:m!",
+		.blocks = rows[row].blocks[which],
+		.edges = rows[row].edges[which],
+	});
+}
+
+static void rows_to_text(const struct hsnap_diff *diff, const struct hsnap_snapshot *const *snapshots, char *text)
+{
+	*text = '\0';
+	for (size_t i = 0; i < diff->rows.num; i++) {
+		const struct hsnap_growth *row = &diff->rows.items[i];
+		const struct hsnap_snapshot *s = snapshots[row->snapshot];
+		sprintf(text + strlen(text), "%s%s %s %+lld %+lld", i ? "|" : "",
+			hsnap_text(s, s->types.items[row->type].name), hsnap_state_name(row->state),
+			(long long)row->bytes_delta, (long long)row->count_delta);
+	}
+}
+
+ParameterizedTestParameters(diff, match)
+{
+	static size_t indices[ROWS(rows)];
+	for (size_t i = 0; i < ROWS(rows); i++)
+		indices[i] = i;
+	return cr_make_param_array(size_t, indices, ROWS(rows));
+}
+
+ParameterizedTest(size_t *row, diff, match)
+{
+	const struct hsnap_snapshot *both[] = { make(*row, 0), make(*row, 1) };
+	struct hsnap_diff diff;
+	char text[1024];
+	cr_assert_eq(hsnap_diff_init(both, 2, HSNAP_DIFF_BY_BYTES, &diff, NULL), HSNAP_OK);
+	rows_to_text(&diff, both, text);
+	cr_expect_str_eq(text, rows[*row].want, "%s: got %s", rows[*row].name, text);
+	hsnap_diff_deinit(&diff);
+	for (size_t i = 0; i < 2; i++)
+		hsnap_snapshot_destroy((struct hsnap_snapshot *)both[i]);
+}
+
+static const struct hsnap_snapshot *with_blocks(const char *blocks, const char *edges)
+{
+	return snapshot_from_text(&(struct graph_text){
+		.types = "A=16 B=8 C=4", .roots = ROOT, .blocks = blocks, .edges = edges });
+}
+
+Test(diff, three_snapshots_in_columns)
+{
+	const struct hsnap_snapshot *all[] = { with_blocks("a:A", "g>a"), with_blocks("a*3:A", "g>a0 g>a1 g>a2"),
+					       with_blocks("a*2:A b:B", "g>a0 g>a1 g>b") };
+	struct hsnap_diff diff;
+	cr_assert_eq(hsnap_diff_init(all, 3, HSNAP_DIFF_BY_BYTES, &diff, NULL), HSNAP_OK);
+	cr_assert_eq(diff.rows.num, 2);
+	const uint64_t *count = diff.count + diff.rows.items[0].first;
+	cr_expect(count[0] == 1 && count[1] == 3 && count[2] == 2);
+	cr_expect_eq(diff.all_bytes[1], 48);
+	cr_expect_eq(diff.bytes_delta, 24);
+	cr_expect_eq(diff.count_delta, 2);
+	hsnap_diff_deinit(&diff);
+}
+
+Test(diff, by_count_ranks_many_small_ones_first)
+{
+	const struct hsnap_snapshot *both[] = { with_blocks("", ""), with_blocks("a:A c*3:C", "g>a g>c0 g>c1 g>c2") };
+	struct hsnap_diff diff;
+	cr_assert_eq(hsnap_diff_init(both, 2, HSNAP_DIFF_BY_COUNT, &diff, NULL), HSNAP_OK);
+	cr_expect_eq(diff.rows.items[0].count_delta, 3);
+	hsnap_diff_deinit(&diff);
+	cr_assert_eq(hsnap_diff_init(both, 2, HSNAP_DIFF_BY_BYTES, &diff, NULL), HSNAP_OK);
+	cr_expect_eq(diff.rows.items[0].bytes_delta, 16);
+	hsnap_diff_deinit(&diff);
+}
+
+Test(diff, other_bases_are_compared_as_usable)
+{
+	struct hsnap_snapshot *both[] = { (struct hsnap_snapshot *)with_blocks("a:A+8", "g>a"),
+					  (struct hsnap_snapshot *)with_blocks("a:A/24", "g>a") };
+	both[0]->facts.basis = HSNAP_BASIS_REQUESTED;
+	both[1]->facts.basis = HSNAP_BASIS_USABLE;
+	const struct hsnap_snapshot *const borrowed[] = { both[0], both[1] };
+	struct hsnap_diff diff;
+	cr_assert_eq(hsnap_diff_init(borrowed, 2, HSNAP_DIFF_BY_BYTES, &diff, NULL), HSNAP_OK);
+	cr_expect(diff.mixed);
+	cr_expect_eq(diff.basis, HSNAP_BASIS_USABLE);
+	cr_expect_eq(diff.bytes_delta, 0, "24 usable bytes in both");
+	hsnap_diff_deinit(&diff);
+}
+
+Test(diff, companions_are_three_at_least)
+{
+	const struct hsnap_snapshot *none = with_blocks("", "");
+	const struct hsnap_snapshot *two = with_blocks("a*20:A b*20:B", "g>a0"), *three = with_blocks("a*20:A b*20:B c*20:C", "g>a0");
+	struct hsnap_diff diff;
+	int64_t delta = 0;
+	cr_assert_eq(hsnap_diff_init((const struct hsnap_snapshot *const[]){ none, two }, 2, HSNAP_DIFF_BY_BYTES, &diff, NULL), HSNAP_OK);
+	cr_expect_eq(hsnap_diff_companions(&diff, &delta), 0);
+	hsnap_diff_deinit(&diff);
+	cr_assert_eq(hsnap_diff_init((const struct hsnap_snapshot *const[]){ none, three }, 2, HSNAP_DIFF_BY_BYTES, &diff, NULL), HSNAP_OK);
+	/* One A is reached and 19 are not: B and C alone are two. */
+	cr_expect_eq(hsnap_diff_companions(&diff, &delta), 0);
+	hsnap_diff_deinit(&diff);
+	const struct hsnap_snapshot *all = with_blocks("a*20:A b*20:B c*20:C", "");
+	cr_assert_eq(hsnap_diff_init((const struct hsnap_snapshot *const[]){ none, all }, 2, HSNAP_DIFF_BY_BYTES, &diff, NULL), HSNAP_OK);
+	cr_expect_eq(hsnap_diff_companions(&diff, &delta), 3);
+	cr_expect_eq(delta, 20);
+	hsnap_diff_deinit(&diff);
+}
+
+Test(diff, differences_do_not_wrap)
+{
+	cr_expect_eq(hsnap_difference(5, 7), -2);
+	cr_expect_eq(hsnap_difference(UINT64_MAX, 0), INT64_MAX);
+	cr_expect_eq(hsnap_difference(0, UINT64_MAX), -INT64_MAX);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* commands.c - the table of commands. */
+#include "cli/commands.h"
+
+#include <string.h>
+
+const struct hsnap_command hsnap_commands[] = {
+	{
+		.name = "show",
+		.bit = HSNAP_CMD_SHOW,
+		.run = hsnap_cmd_show,
+		.summary = "one snapshot: the process, and its types ranked by bytes",
+		.usage = "[OPTION…] [SNAP]",
+		.examples = { "heapsnap show b.snap", "heapsnap show --by count --top 10 b.snap",
+			      "heapsnap show --json b.snap | jq '.types[0]'" },
+		.max_args = 1,
+	},
+	{
+		.name = "diff",
+		.bit = HSNAP_CMD_DIFF,
+		.run = hsnap_cmd_diff,
+		.summary = "which types grew from the first snapshot to the last",
+		.usage = "[OPTION…] A B [C…]",
+		.examples = { "heapsnap diff a.snap b.snap", "heapsnap diff --by count a.snap b.snap c.snap",
+			      "heapsnap diff --csv a.snap b.snap > growth.csv" },
+		.min_args = 2,
+		.max_args = HSNAP_MOST_SNAPSHOTS,
+	},
+};
+const size_t hsnap_num_commands = sizeof(hsnap_commands) / sizeof(*hsnap_commands);
+
+const struct hsnap_command *hsnap_command_find(const char *name)
+{
+	for (size_t i = 0; i < hsnap_num_commands; i++)
+		if (!strcmp(hsnap_commands[i].name, name))
+			return &hsnap_commands[i];
+	return NULL;
+}

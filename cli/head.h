@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* head.h - the lines and the JSON object that say which snapshot an answer is about. */
+#ifndef HSNAP_CLI_HEAD_H
+#define HSNAP_CLI_HEAD_H
+
+#include "cli/emit.h"
+#include "snapshot/snapshot.h"
+
+/* "bookstore, pid 4711". */
+void hsnap_add_process(struct hsnap_buffer *to, const struct hsnap_emit *emit,
+		       const struct hsnap_snapshot *snapshot);
+
+/* "b.snap   2026-11-30 01:24:47 UTC   bookstore, pid 4711", no newline. */
+void hsnap_add_head(struct hsnap_buffer *to, const struct hsnap_emit *emit, const char *path,
+		    const struct hsnap_snapshot *snapshot);
+
+/* Lines for what was not captured, what was written past its end, and other notes. */
+void hsnap_print_reservations(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot);
+
+/* The "snapshot" object of every schema. */
+void hsnap_emit_snapshot(struct hsnap_emit *emit, const char *key, const char *path,
+			 const struct hsnap_snapshot *snapshot);
+
+/* `next: …` on stderr, if that is a terminal and --quiet was not given. */
+void hsnap_say_next(const struct hsnap_emit *emit, const char *command);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c - heapsnap: finds the command and leaves the rest to it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/emit.h"
+#include "cli/options.h"
+#include "cli/report.h"
+
+static int print_welcome(void)
+{
+	fputs("heapsnap: who uses the memory of a Linux process, what grew, and who keeps it alive.\n\n"
+	      "  heapsnap take -p PID          a snapshot of a live process\n"
+	      "  heapsnap diff a.snap b.snap   which types grew\n"
+	      "  heapsnap why CacheEntry       who keeps them alive\n\n"
+	      "Start the program as: heapsnap run -- CMD.  All commands: heapsnap --help\n",
+	      stdout);
+	return hsnap_stdout_finish(HSNAP_EXIT_DONE);
+}
+
+static int print_commands(void)
+{
+	puts("usage: heapsnap COMMAND [OPTION…] [ARGUMENT…]\n");
+	for (size_t i = 0; i < hsnap_num_commands; i++)
+		printf("  %-6s  %s\n", hsnap_commands[i].name, hsnap_commands[i].summary);
+	puts("\nheapsnap COMMAND --help tells about one; heapsnap --version the version.");
+	return hsnap_stdout_finish(HSNAP_EXIT_DONE);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return print_welcome();
+	const char *word = argv[1];
+	if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"))
+		return print_commands();
+	if (!strcmp(word, "--version")) {
+		puts("heapsnap " HSNAP_VERSION);
+		return hsnap_stdout_finish(HSNAP_EXIT_DONE);
+	}
+	const struct hsnap_command *command = hsnap_command_find(word);
+	if (!command)
+		return hsnap_wrong_use("heapsnap --help", "do '%s': there is no such command", word);
+	return command->run(argc - 1, argv + 1);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* options.c - the table of options and its parser. */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/emit.h"
+#include "cli/report.h"
+
+static const char *const by_choices[] = { "bytes", "count", NULL };
+
+#define ANSWER "what to show"
+#define FORM "how to print it"
+#define ROW(name, letter, kind, commands, field, arg, choices, group, help) \
+	{ name, letter, HSNAP_OPTION_##kind, commands, offsetof(struct hsnap_options, field), arg, choices, \
+	  group, help }
+
+const struct hsnap_option hsnap_option_table[] = {
+	ROW("by", 0, CHOICE, HSNAP_CMD_SHOW | HSNAP_CMD_DIFF | HSNAP_CMD_WHY | HSNAP_CMD_LEAKS, by,
+	    "bytes|count", by_choices, ANSWER, "rank by this (bytes)"),
+	ROW("top", 0, TOP, HSNAP_CMD_READERS, top, "N", NULL, ANSWER, "so many rows (25; of paths 10); 0 for all"),
+	ROW("allow-partial", 0, FLAG, HSNAP_CMD_READERS, allow_partial, NULL, NULL, ANSWER,
+	    "exit 0 and not 6 when the snapshot is incomplete"),
+	ROW("fail-on-leak", 0, FLAG, HSNAP_CMD_LEAKS, fail_on_leak, NULL, NULL, ANSWER,
+	    "exit 1 when there is a leak"),
+	ROW("json", 0, FLAG, HSNAP_CMD_READERS, json, NULL, NULL, FORM, "JSON, all of it"),
+	ROW("csv", 0, FLAG, HSNAP_CMD_READERS, csv, NULL, NULL, FORM, "CSV, the rows of the JSON"),
+	ROW("full-names", 0, FLAG, HSNAP_CMD_READERS, full_names, NULL, NULL, FORM,
+	    "never cut a name to the terminal's width"),
+	ROW("ascii", 0, FLAG, HSNAP_CMD_READERS, ascii, NULL, NULL, FORM, "-> for an arrow, x for a times sign"),
+	ROW("no-color", 0, FLAG, HSNAP_CMD_READERS, no_color, NULL, NULL, FORM,
+	    "no colour on a terminal (as NO_COLOR)"),
+	ROW("no-pager", 0, FLAG, HSNAP_CMD_READERS, no_pager, NULL, NULL, FORM,
+	    "no pager (else HEAPSNAP_PAGER, PAGER or less)"),
+	ROW("quiet", 0, FLAG, HSNAP_CMD_READERS, quiet, NULL, NULL, FORM, "nothing but errors on stderr"),
+	ROW("help", 'h', FLAG, HSNAP_CMD_ALL, help, NULL, NULL, FORM, "this screen"),
+	ROW("version", 0, FLAG, HSNAP_CMD_ALL, version, NULL, NULL, FORM, "the version"),
+};
+const size_t hsnap_num_options = sizeof(hsnap_option_table) / sizeof(*hsnap_option_table);
+
+struct parse {
+	struct hsnap_options *options;
+	char hint[64];
+	int argc;
+	char **argv;
+	int at;          /* next word */
+};
+
+static const struct hsnap_option *find_long(const struct parse *parse, const char *name, size_t len)
+{
+	for (size_t i = 0; i < hsnap_num_options; i++) {
+		const struct hsnap_option *option = &hsnap_option_table[i];
+		if (option->commands & parse->options->command->bit &&
+		    strlen(option->name) == len && !strncmp(option->name, name, len))
+			return option;
+	}
+	return NULL;
+}
+
+static const struct hsnap_option *find_letter(const struct parse *parse, char letter)
+{
+	for (size_t i = 0; i < hsnap_num_options; i++) {
+		const struct hsnap_option *option = &hsnap_option_table[i];
+		if (option->commands & parse->options->command->bit && option->letter && option->letter == letter)
+			return option;
+	}
+	return NULL;
+}
+
+static bool parse_number(const char *text, uint64_t *ret)
+{
+	char *end;
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	return !errno && !*end;
+}
+
+/* Store one option's value; HSNAP_GO_ON or the exit status. */
+static int store(const struct parse *parse, const struct hsnap_option *option, const char *value)
+{
+	void *field = (char *)parse->options + option->field;
+	const char *command = parse->options->command->name;
+	switch (option->kind) {
+	case HSNAP_OPTION_FLAG:
+		*(bool *)field = true;
+		return HSNAP_GO_ON;
+	case HSNAP_OPTION_TEXT:
+		*(const char **)field = value;
+		return HSNAP_GO_ON;
+	case HSNAP_OPTION_NUMBER:
+	case HSNAP_OPTION_TOP:
+		if (!parse_number(value, field))
+			return hsnap_wrong_use(parse->hint, "%s: --%s wants a number, not '%s'", command,
+					       option->name, value);
+		if (option->kind == HSNAP_OPTION_TOP && !*(uint64_t *)field)
+			*(uint64_t *)field = UINT64_MAX;
+		return HSNAP_GO_ON;
+	case HSNAP_OPTION_CHOICE:
+		for (uint64_t i = 0; option->choices[i]; i++)
+			if (!strcmp(option->choices[i], value)) {
+				*(uint64_t *)field = i;
+				return HSNAP_GO_ON;
+			}
+		return hsnap_wrong_use(parse->hint, "%s: --%s is one of %s, not '%s'", command, option->name,
+				       option->arg, value);
+	}
+	return HSNAP_GO_ON;
+}
+
+/* The word after an option that wants one; NULL: there is none. */
+static const char *next_word(struct parse *parse)
+{
+	return parse->at < parse->argc ? parse->argv[parse->at++] : NULL;
+}
+
+static int parse_long(struct parse *parse, const char *word)
+{
+	const char *command = parse->options->command->name;
+	const char *name = word + 2, *equals = strchr(name, '=');
+	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	const struct hsnap_option *option = find_long(parse, name, len);
+	if (!option)
+		return hsnap_wrong_use(parse->hint, "%s: there is no option '--%.*s'", command, (int)len, name);
+	if (option->kind == HSNAP_OPTION_FLAG && equals)
+		return hsnap_wrong_use(parse->hint, "%s: --%s takes no value", command, option->name);
+	const char *value = equals ? equals + 1 : NULL;
+	if (option->kind != HSNAP_OPTION_FLAG && !value && !(value = next_word(parse)))
+		return hsnap_wrong_use(parse->hint, "%s: --%s needs %s", command, option->name, option->arg);
+	return store(parse, option, value);
+}
+
+/* "-p 4711", "-p4711", and flags run together. */
+static int parse_letters(struct parse *parse, const char *word)
+{
+	const char *command = parse->options->command->name;
+	for (const char *letter = word + 1; *letter; letter++) {
+		const struct hsnap_option *option = find_letter(parse, *letter);
+		if (!option)
+			return hsnap_wrong_use(parse->hint, "%s: there is no option '-%c'", command, *letter);
+		const char *value = NULL;
+		if (option->kind != HSNAP_OPTION_FLAG) {
+			value = letter[1] ? letter + 1 : next_word(parse);
+			if (!value)
+				return hsnap_wrong_use(parse->hint, "%s: -%c needs %s", command, *letter, option->arg);
+		}
+		int status = store(parse, option, value);
+		if (status != HSNAP_GO_ON || value)
+			return status;
+	}
+	return HSNAP_GO_ON;
+}
+
+static int check_operands(const struct parse *parse)
+{
+	const struct hsnap_options *options = parse->options;
+	const struct hsnap_command *command = options->command;
+	if (options->num_args < command->min_args)
+		return hsnap_wrong_use(parse->hint, "%s: it needs %s", command->name, command->usage);
+	if (command->max_args >= 0 && options->num_args > command->max_args)
+		return hsnap_wrong_use(parse->hint, "%s: '%s' is one operand too many", command->name,
+				       options->args[command->max_args]);
+	if (options->json && options->csv)
+		return hsnap_wrong_use(parse->hint, "%s: --json and --csv exclude each other", command->name);
+	return HSNAP_GO_ON;
+}
+
+static int print_and_leave(const struct hsnap_options *options)
+{
+	if (options->help)
+		hsnap_help(options->command, stdout);
+	else
+		puts("heapsnap " HSNAP_VERSION);
+	return hsnap_stdout_finish(HSNAP_EXIT_DONE);
+}
+
+int hsnap_options_parse(int argc, char **argv, struct hsnap_options *ret)
+{
+	*ret = (struct hsnap_options){ .command = hsnap_command_find(argv[0]), .top = HSNAP_TOP_DEFAULT, .args = argv };
+	struct parse parse = { .options = ret, .argc = argc, .argv = argv, .at = 1 };
+	snprintf(parse.hint, sizeof(parse.hint), "heapsnap %s --help", argv[0]);
+	bool operands_only = false;
+	while (parse.at < argc) {
+		char *word = argv[parse.at++];
+		int status = HSNAP_GO_ON;
+		if (operands_only || word[0] != '-' || !word[1]) {
+			/* Operands gather at the front of argv: at is always ahead of num_args. */
+			argv[ret->num_args++] = word;
+			operands_only |= ret->command->to_the_command;
+		} else if (!strcmp(word, "--")) {
+			operands_only = true;
+		} else if (word[1] == '-') {
+			status = parse_long(&parse, word);
+		} else {
+			status = parse_letters(&parse, word);
+		}
+		if (status != HSNAP_GO_ON)
+			return status;
+	}
+	argv[ret->num_args] = NULL;
+	if (ret->help || ret->version)
+		return print_and_leave(ret);
+	return check_operands(&parse);
+}

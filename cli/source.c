@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* source.c - open the one snapshot that a command is about. */
+#include "cli/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/report.h"
+
+void hsnap_source_deinit(struct hsnap_source *source)
+{
+	free(source->path);
+	hsnap_snapshot_destroy(source->snapshot);
+	*source = (struct hsnap_source){ 0 };
+}
+
+static int out_of_memory(const struct hsnap_options *options)
+{
+	hsnap_wrong_use(NULL, "%s: out of memory", options->command->name);
+	return HSNAP_EXIT_OTHER;
+}
+
+int hsnap_source_open(const struct hsnap_options *options, const char *path, unsigned load,
+		      struct hsnap_source *ret)
+{
+	*ret = (struct hsnap_source){ 0 };
+	int status = HSNAP_GO_ON;
+	if (path)
+		ret->path = strdup(path);
+	else
+		status = hsnap_find_newest(options, &ret->path);
+	if (status != HSNAP_GO_ON)
+		return status;
+	if (!ret->path)
+		return out_of_memory(options);
+	struct hsnap_error err;
+	if (hsnap_snapshot_read(ret->path, load, &ret->snapshot, &err)) {
+		hsnap_source_deinit(ret);
+		return hsnap_report(&err, HSNAP_DOING_READ);
+	}
+	return HSNAP_GO_ON;
+}
+
+int hsnap_source_status(const struct hsnap_options *options, const struct hsnap_snapshot *snapshot)
+{
+	return snapshot->partial_reasons.num && !options->allow_partial ? HSNAP_EXIT_PARTIAL : HSNAP_EXIT_DONE;
+}
+
+bool hsnap_same_process(const struct hsnap_snapshot *a, const struct hsnap_snapshot *b)
+{
+	return a->facts.pid == b->facts.pid && a->facts.start_time == b->facts.start_time &&
+	       !strcmp(hsnap_text(a, a->facts.comm), hsnap_text(b, b->facts.comm));
+}

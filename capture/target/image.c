@@ -51,6 +51,20 @@ static const void *view_image(void *self, uint64_t address, size_t len)
 	return piece->bytes + (address - piece->start);
 }
 
+static bool next_run(void *self, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	const struct image *image = self;
+	for (size_t i = 0; i < image->pieces.num; i++) {
+		const struct piece *piece = &image->pieces.items[i];
+		if (piece->start + piece->size <= address)
+			continue;
+		*start = piece->start > address ? piece->start : address;
+		*end = piece->start + piece->size;
+		return true;
+	}
+	return false;
+}
+
 static int open_path(void *self, const char *path)
 {
 	(void)self;
@@ -75,6 +89,7 @@ static void close_image(void *self)
 static const struct hsnap_target_ops image_ops = {
 	.read = read_image,
 	.view = view_image,
+	.next_run = next_run,
 	.open_module = open_module,
 	.open_path = open_path,
 	.close = close_image,

@@ -105,6 +105,17 @@ static const void *view_live(void *self, uint64_t address, size_t len)
 	return live->copy.buffer + extent->at + (address - extent->start);
 }
 
+static bool next_run(void *self, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	const struct live *live = self;
+	const struct hsnap_extent *extent = hsnap_copy_find(&live->copy, address);
+	if (!extent)
+		return false;
+	*start = extent->start > address ? extent->start : address;
+	*end = extent->end;
+	return true;
+}
+
 static int open_module(void *self, const struct hsnap_target_module *module)
 {
 	struct live *live = self;
@@ -131,6 +142,7 @@ static void close_live(void *self)
 static const struct hsnap_target_ops live_ops = {
 	.read = read_live,
 	.view = view_live,
+	.next_run = next_run,
 	.open_module = open_module,
 	.open_path = open_path,
 	.close = close_live,

@@ -62,6 +62,9 @@ struct hsnap_target_ops {
 	/* The bytes themselves where they lie in one piece in our copy, else NULL.  Borrowed
 	 * for the life of the target. */
 	const void *(*view)(void *self, uint64_t address, size_t len);
+	/* The first run of bytes at or after the address that lie in our copy; false: none.  What
+	 * lies between runs was never written to, or is the file's. */
+	bool (*next_run)(void *self, uint64_t address, uint64_t *start, uint64_t *end);
 	/* A fresh descriptor of the module's very file, or -1: the caller closes it. */
 	int (*open_module)(void *self, const struct hsnap_target_module *module);
 	/* A fresh descriptor of `path` as the target sees it (separate debug files), or -1. */
@@ -94,6 +97,12 @@ static inline const void *hsnap_target_view(const struct hsnap_target *target, u
 					    size_t len)
 {
 	return target->ops->view(target->self, address, len);
+}
+
+static inline bool hsnap_target_next_run(const struct hsnap_target *target, uint64_t address,
+					 uint64_t *start, uint64_t *end)
+{
+	return target->ops->next_run(target->self, address, start, end);
 }
 
 /* The mapping or module that holds the address, or NULL.  O(log n). */

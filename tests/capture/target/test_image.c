@@ -87,6 +87,18 @@ Test(image, views_never_cross_a_seam)
 	cr_expect_null(hsnap_target_view(target, 0x20000, 1));
 }
 
+Test(image, runs_come_in_order)
+{
+	uint64_t start, end;
+	cr_assert(hsnap_target_next_run(target, 0, &start, &end));
+	cr_expect(start == 0x10000 && end == 0x10008);
+	cr_assert(hsnap_target_next_run(target, 0x1000a, &start, &end));
+	cr_expect(start == 0x1000a && end == 0x10010);
+	cr_assert(hsnap_target_next_run(target, end, &start, &end));
+	cr_expect(start == 0x30000 && end == 0x31000);
+	cr_expect(!hsnap_target_next_run(target, end, &start, &end));
+}
+
 Test(image, addresses_find_their_mapping_and_module)
 {
 	struct hsnap_target_module module = {

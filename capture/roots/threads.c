@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* threads.c - stacks, registers, thread-locals and control blocks; and the stacks of ended threads. */
+#include <string.h>
+
+#include "capture/roots/finder.h"
+
+#define MAX_STRAY ((uint64_t)65536) /* of a stack in allocator memory that is no block's */
+
+static const char *const register_names[HSNAP_NUM_REGS] = {
+	"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+	"r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip",
+};
+
+static void add_registers(struct hsnap_root_finder *finder, uint32_t index)
+{
+	const struct hsnap_regs *regs = &finder->target->threads.items[index].regs;
+	for (unsigned i = 0; i < HSNAP_NUM_REGS; i++) {
+		if (!(regs->valid >> i & 1) || i == HSNAP_REG_PC)
+			continue;
+		struct hsnap_root_value value = {
+			.kind = HSNAP_ROOT_REGISTER, .value = regs->value[i], .thread = index + 1,
+			.name = hsnap_strings_add(&finder->roots->strings, register_names[i]),
+		};
+		if (value.name == HSNAP_NO_STRING || !hsnap_vec_push(&finder->roots->values, value))
+			finder->no_memory = true;
+	}
+}
+
+/* Where a thread's storage begins below its thread pointer, and where its control block ends. */
+static struct hsnap_span storage_of(const struct hsnap_root_finder *finder, const struct hsnap_thread *thread)
+{
+	uint64_t pointer = thread->thread_pointer;
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(finder->target, pointer);
+	if (!pointer || !mapping || !(mapping->prot & HSNAP_PROT_READ))
+		return (struct hsnap_span){ 0 };
+	struct hsnap_span span = { .start = mapping->start, .end = mapping->end };
+	if (finder->glibc.static_tls < pointer - mapping->start)
+		span.start = pointer - finder->glibc.static_tls;
+	if (finder->glibc.sizeof_pthread < mapping->end - pointer)
+		span.end = pointer + finder->glibc.sizeof_pthread;
+	return span;
+}
+
+static bool is_readable(const struct hsnap_target *target, uint64_t start, uint64_t size)
+{
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(target, start);
+	return mapping && mapping->prot & HSNAP_PROT_READ && size <= mapping->end - start;
+}
+
+/* The agent's modules lie in its regions: what it remembers of blocks holds none of them. */
+static bool is_agents(const struct hsnap_root_finder *finder, const struct hsnap_target_module *module)
+{
+	for (size_t i = 0; i < finder->target->mappings.num; i++) {
+		const struct hsnap_mapping *mapping = &finder->target->mappings.items[i];
+		uint64_t at = mapping->start, end;
+		if (mapping->module && &finder->target->modules.items[mapping->module] == module &&
+		    mapping->prot & HSNAP_PROT_WRITE)
+			return !hsnap_spans_gap(&finder->regions, &at, mapping->start + 1, &end);
+	}
+	return false;
+}
+
+/* The thread-locals of every module; `own` collects those inside the thread's storage. */
+static void add_thread_locals(struct hsnap_root_finder *finder, uint32_t index, const bool *skip,
+			      struct hsnap_spans *own)
+{
+	const struct hsnap_target *target = finder->target;
+	const struct hsnap_thread *thread = &target->threads.items[index];
+	for (uint32_t i = 1; i < target->modules.num; i++) {
+		const struct hsnap_target_module *module = &target->modules.items[i];
+		uint64_t block;
+		if (!hsnap_glibc_tls_block(target, thread, module, &block) ||
+		    !is_readable(target, block, module->tls_size))
+			continue;
+		if (!hsnap_spans_add(own, block, block + module->tls_size))
+			finder->no_memory = true;
+		if (skip[i]) {
+			hsnap_roots_exclude(finder, block, block + module->tls_size);
+			continue;
+		}
+		struct hsnap_root_place place = { .kind = HSNAP_ROOT_THREAD_LOCAL, .module = i, .thread = index + 1 };
+		hsnap_roots_add(finder, block, block + module->tls_size, &place);
+		finder->roots->searched_tls++;
+	}
+}
+
+/* pthread keys: the first block of values is inside struct pthread, and its first pointer leads to it. */
+static struct hsnap_span keys_of(const struct hsnap_root_finder *finder, const struct hsnap_thread *thread,
+				 struct hsnap_span storage)
+{
+	uint64_t block;
+	const struct hsnap_glibc *glibc = &finder->glibc;
+	if (!glibc->keys_offset ||
+	    !hsnap_target_word(finder->target, thread->thread_pointer + glibc->keys_offset, &block) ||
+	    block < thread->thread_pointer || block >= storage.end || glibc->keys_size > storage.end - block)
+		return (struct hsnap_span){ 0 };
+	return (struct hsnap_span){ block, block + glibc->keys_size };
+}
+
+/* The rest of a thread's storage, thread-locals apart: control block, keys, what lies between. */
+static void add_storage(struct hsnap_root_finder *finder, uint32_t index, struct hsnap_span storage,
+			struct hsnap_spans *own)
+{
+	const struct hsnap_thread *thread = &finder->target->threads.items[index];
+	struct hsnap_root_place place = { .kind = HSNAP_ROOT_THREAD_LOCAL, .thread = index + 1, .name = "pthread keys" };
+	struct hsnap_span keys = keys_of(finder, thread, storage);
+	if (keys.start < keys.end) {
+		hsnap_roots_add(finder, keys.start, keys.end, &place);
+		if (!hsnap_spans_add(own, keys.start, keys.end))
+			finder->no_memory = true;
+	}
+	hsnap_spans_sort(own);
+	uint64_t end;
+	place.name = "thread storage";
+	for (uint64_t at = storage.start; hsnap_spans_gap(own, &at, thread->thread_pointer, &end); at = end)
+		hsnap_roots_add(finder, at, end, &place);
+	place.name = "thread control block";
+	for (uint64_t at = thread->thread_pointer; hsnap_spans_gap(own, &at, storage.end, &end); at = end)
+		hsnap_roots_add(finder, at, end, &place);
+}
+
+/* Where a stack that is in use at `sp` ends. */
+static uint64_t stack_end(const struct hsnap_root_finder *finder, const struct hsnap_mapping *mapping, uint64_t sp,
+			  struct hsnap_span storage)
+{
+	uint64_t at = sp, gap_end;
+	if (!hsnap_spans_gap(&finder->regions, &at, sp + 1, &gap_end)) {
+		/* A stack that the program allocated: it ends with its block. */
+		size_t found = hsnap_heap_find(finder->heap, sp);
+		uint64_t end = found == SIZE_MAX ? sp + MAX_STRAY
+						 : finder->heap->blocks.items[found].address +
+							   finder->heap->blocks.items[found].usable;
+		return end > sp && end < mapping->end ? end : mapping->end;
+	}
+	return storage.start > sp && storage.start < mapping->end ? storage.start : mapping->end;
+}
+
+/* Live from the red zone below the stack pointer upward; what is below is dead. */
+static void add_stack(struct hsnap_root_finder *finder, uint32_t index, uint64_t sp, struct hsnap_span storage)
+{
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(finder->target, sp);
+	if (!mapping || !(mapping->prot & HSNAP_PROT_READ) || !(mapping->prot & HSNAP_PROT_WRITE))
+		return;
+	uint64_t low = sp - mapping->start > HSNAP_RED_ZONE ? sp - HSNAP_RED_ZONE : mapping->start;
+	struct hsnap_root_place place = { .kind = HSNAP_ROOT_STACK, .thread = index + 1 };
+	hsnap_roots_add(finder, low & ~(uint64_t)7, stack_end(finder, mapping, sp, storage), &place);
+	/* Two stacks without a guard between them can be one mapping: dead is only what is this one's. */
+	uint64_t dead = mapping->start;
+	for (size_t i = 0; i < finder->target->threads.num; i++) {
+		uint64_t other = finder->target->threads.items[i].thread_pointer;
+		if (other >= dead && other < low)
+			dead = storage_of(finder, &finder->target->threads.items[i]).end;
+	}
+	uint64_t at = sp, gap_end;
+	if (hsnap_spans_gap(&finder->regions, &at, sp + 1, &gap_end))
+		hsnap_roots_exclude(finder, dead, low & ~(uint64_t)7);
+}
+
+static bool is_live_tcb(const struct hsnap_target *target, uint64_t address)
+{
+	for (size_t i = 0; i < target->threads.num; i++)
+		if (target->threads.items[i].thread_pointer == address)
+			return true;
+	return false;
+}
+
+/*
+ * glibc keeps the stacks of ended threads for new ones.  Such a stack still has its control block
+ * at its end, and what it holds is stale.
+ */
+static void exclude_ended_stacks(struct hsnap_root_finder *finder)
+{
+	const struct hsnap_target *target = finder->target;
+	for (size_t i = 1; i < target->mappings.num; i++) {
+		const struct hsnap_mapping *mapping = &target->mappings.items[i], *guard = mapping - 1;
+		if (mapping->inode || mapping->module || !(mapping->prot & HSNAP_PROT_WRITE) ||
+		    guard->end != mapping->start || guard->prot & (HSNAP_PROT_READ | HSNAP_PROT_WRITE))
+			continue;
+		uint64_t size = mapping->end - mapping->start;
+		uint64_t look = finder->glibc.sizeof_pthread + 4096;
+		for (uint64_t at = mapping->end - (look < size ? look : size); at < mapping->end; at += 64) {
+			if (!hsnap_glibc_is_tcb(target, at))
+				continue;
+			if (!is_live_tcb(target, at))
+				hsnap_roots_exclude(finder, mapping->start, mapping->end);
+			break;
+		}
+	}
+}
+
+void hsnap_roots_of_threads(struct hsnap_root_finder *finder)
+{
+	const struct hsnap_target *target = finder->target;
+	bool *skip = calloc(target->modules.num, sizeof(*skip));
+	if (!skip) {
+		finder->no_memory = true;
+		return;
+	}
+	for (uint32_t i = 1; i < target->modules.num; i++)
+		skip[i] = target->modules.items[i].tls_size && is_agents(finder, &target->modules.items[i]);
+	for (uint32_t i = 0; i < target->threads.num; i++) {
+		const struct hsnap_thread *thread = &target->threads.items[i];
+		struct hsnap_spans own = { 0 };
+		struct hsnap_span storage = storage_of(finder, thread);
+		add_registers(finder, i);
+		add_thread_locals(finder, i, skip, &own);
+		if (storage.start < storage.end)
+			add_storage(finder, i, storage, &own);
+		add_stack(finder, i, thread->regs.value[HSNAP_REG_SP], storage);
+		hsnap_vec_deinit(&own);
+	}
+	free(skip);
+	exclude_ended_stacks(finder);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* read.c - the heap of a process with the agent: all steps, and the agent's own sums. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "capture/alloc/agent/reader.h"
+#include "snapshot/base/cleanup.h"
+
+static void add_counters(struct hsnap_heap *heap, const struct hsnap_wire_counters *c)
+{
+	heap->allocated_bytes += c->allocated_bytes;
+	heap->allocated_count += c->allocated_count;
+	heap->freed_bytes += c->freed_bytes;
+	heap->freed_count += c->freed_count;
+}
+
+/* A slot that cannot be read is left out: the sums are then too small, which is said. */
+static bool read_counters(struct reader *reader)
+{
+	const struct hsnap_wire_directory *dir = &reader->dir;
+	bool whole = true;
+	add_counters(reader->heap, &dir->shared);
+	uint64_t left = dir->num_slots;
+	for (unsigned s = 0; s < HSNAP_SLOT_SEGMENTS && left; s++) {
+		uint64_t num = (uint64_t)HSNAP_SLOT_FIRST << s;
+		num = num < left ? num : left;
+		left -= num;
+		for (uint64_t i = 0; i < num && dir->slot_segments[s]; i++) {
+			struct hsnap_wire_counters slot;
+			if (hsnap_target_read(reader->target, dir->slot_segments[s] + i * sizeof(slot), &slot,
+					      sizeof(slot), NULL)) {
+				whole = false;
+				break;
+			}
+			add_counters(reader->heap, &slot);
+		}
+	}
+	return whole && !left;
+}
+
+/* What keeps the heap from being whole, the gravest thing first. */
+static void say_partial(struct reader *reader, bool counters)
+{
+	struct hsnap_heap *heap = reader->heap;
+	uint64_t missing = heap->expected_bytes - heap->walked_bytes;
+	int n = 0;
+	if (missing)
+		n = snprintf(heap->partial, sizeof(heap->partial), "%llu of %llu bytes of the heap could not be walked",
+			     (unsigned long long)missing, (unsigned long long)heap->expected_bytes);
+	else if (reader->dir.large_lost)
+		n = snprintf(heap->partial, sizeof(heap->partial), "%llu large blocks found no place in the agent's table",
+			     (unsigned long long)reader->dir.large_lost);
+	else if (!counters)
+		n = snprintf(heap->partial, sizeof(heap->partial), "not all counters of the agent could be read");
+	if (n < 0)
+		heap->partial[0] = '\0';
+}
+
+/* Blocks that the agent counts as live and whose record is gone were written past their end, too.
+ * Which of the unrecorded ones they are cannot be said. */
+static void count_overruns(struct reader *reader)
+{
+	struct hsnap_heap *heap = reader->heap;
+	uint64_t live = heap->allocated_count - heap->freed_count;
+	uint64_t found = reader->recorded + reader->dir.large_lost;
+	uint64_t lost = heap->allocated_count > heap->freed_count && live > found ? live - found : 0;
+	if (lost <= heap->no_record)
+		heap->overruns += lost;
+}
+
+static enum hsnap_code read_all(struct reader *reader, struct hsnap_error *err)
+{
+	enum hsnap_code code = hsnap_reader_find(reader, err);
+	if (!code)
+		code = hsnap_reader_spans(reader, err);
+	if (!code)
+		code = hsnap_reader_walk(reader, err);
+	if (!code)
+		code = hsnap_reader_sites(reader, err);
+	if (code)
+		return code;
+	struct hsnap_heap *heap = reader->heap;
+	heap->source = "agent";
+	heap->requested_known = true;
+	heap->epoch_start = reader->dir.epoch_start;
+	bool counters = read_counters(reader);
+	count_overruns(reader);
+	say_partial(reader, counters);
+	return HSNAP_OK;
+}
+
+enum hsnap_code hsnap_agent_heap_read(const struct hsnap_target *target, struct hsnap_heap *ret,
+				      struct hsnap_error *err)
+{
+	struct hsnap_heap heap = { 0 };
+	struct reader reader = { .target = target, .heap = &heap };
+	enum hsnap_code code = read_all(&reader, err);
+	hsnap_vec_deinit(&reader.large);
+	hsnap_vec_deinit(&reader.spans);
+	hsnap_vec_deinit(&reader.unknown);
+	free(reader.piece_bits);
+	free(reader.window_buffer);
+	if (code) {
+		hsnap_heap_deinit(&heap);
+		return code;
+	}
+	*ret = heap;
+	return HSNAP_OK;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* reader.h - the parts of the reader of an agent's heap. */
+#ifndef HSNAP_CAPTURE_ALLOC_AGENT_READER_H
+#define HSNAP_CAPTURE_ALLOC_AGENT_READER_H
+
+#include "capture/alloc/alloc.h"
+#include "capture/wire.h"
+
+/* A block that stands in the agent's table. */
+struct large {
+	uint64_t address, requested;
+	uint32_t site;
+	uint16_t epoch;
+	bool mapped;         /* a mapping of its own; else only its slack is large */
+	uint64_t start, end; /* of its chunk, where mapped */
+};
+
+enum span_kind {
+	SPAN_BRK,   /* the brk area: chunks from its start to its end */
+	SPAN_HEAP,  /* the chunks of a heap of another arena, to its end */
+	SPAN_PIECE, /* somewhere in here are pieces of the main arena */
+	SPAN_LARGE,
+};
+
+/* Where chunks are looked for. */
+struct span {
+	uint64_t start, end;
+	enum span_kind kind;
+	const struct large *large;
+};
+
+/* A chunk in use by its neighbour's tag whose last word tells nothing: see hsnap_reader_settle(). */
+struct unknown {
+	uint64_t address, usable;
+	uint64_t first, second; /* its first two words */
+};
+
+struct reader {
+	const struct hsnap_target *target;
+	struct hsnap_wire_directory dir;
+	struct hsnap_heap *heap; /* blocks carry sites in `stack` until the end */
+	struct hsnap_vec(struct large) large; /* in order of address */
+	struct hsnap_vec(struct span) spans;  /* in order of address, disjoint */
+	struct hsnap_vec(struct unknown) unknown;
+	uint64_t *piece_bits; /* NULL: no pieces */
+	/* The bytes around the last look. */
+	const uint8_t *window;
+	uint64_t window_start, window_size;
+	uint8_t *window_buffer;
+	/* Candidates for the mark that glibc puts in the second word of each chunk in a tcache. */
+	uint64_t cache_mark, cache_votes;
+	uint64_t recorded;   /* live blocks with a record that is whole, or nearly */
+	uint64_t lost_heads; /* chunks whose own head was destroyed */
+};
+
+/* Find and check the directory. */
+HSNAP_CHECKED enum hsnap_code hsnap_reader_find(struct reader *reader, struct hsnap_error *err);
+/* Fill large and spans. */
+HSNAP_CHECKED enum hsnap_code hsnap_reader_spans(struct reader *reader, struct hsnap_error *err);
+/* Walk all spans into heap->blocks and heap->regions. */
+HSNAP_CHECKED enum hsnap_code hsnap_reader_walk(struct reader *reader, struct hsnap_error *err);
+/* Turn the sites of the blocks into stacks. */
+HSNAP_CHECKED enum hsnap_code hsnap_reader_sites(struct reader *reader, struct hsnap_error *err);
+
+/* The word at an address, through the window; false: not there. */
+bool hsnap_reader_word(struct reader *reader, uint64_t address, uint64_t *ret);
+const struct large *hsnap_reader_large(const struct reader *reader, uint64_t address);
+
+#endif

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * walk.c - from chunk to chunk, and what each of them is.
+ *
+ * Chunk: glibc 2.36 malloc/malloc.c, struct malloc_chunk.  In use by its tag (bit 0 of the next
+ * chunk's size) are also chunks in a tcache or fastbin; their last word tells them apart:
+ * a whole live record is a block, a whole freed mark a cached chunk, the chunk's own size one
+ * that came from a bin.  Where it is none of these (made by memalign cutting a head off, a
+ * thread's tcache itself, a block written past its end) hsnap_reader_settle() decides.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/alloc/agent/reader.h"
+
+#define PAGE 4096u
+#define MIN_CHUNK 32u
+#define FENCE 16u /* size of a fence post, twice at the end of what arenas gave up */
+#define MAX_CACHED 0x410u
+#define SIZE(head) ((head) & ~7ull)
+
+bool hsnap_reader_word(struct reader *reader, uint64_t address, uint64_t *ret)
+{
+	if (address - reader->window_start >= reader->window_size || reader->window_size - (address - reader->window_start) < 8) {
+		enum { COPY = 256 << 10, VIEW = 16 << 20 };
+		uint64_t start = address & ~(uint64_t)(PAGE - 1);
+		const struct hsnap_mapping *mapping = hsnap_target_mapping(reader->target, address);
+		if (!mapping)
+			return false;
+		uint64_t len = mapping->end - start < VIEW ? mapping->end - start : VIEW;
+		reader->window = hsnap_target_view(reader->target, start, (size_t)len);
+		if (!reader->window) {
+			if (!reader->window_buffer)
+				reader->window_buffer = malloc(COPY);
+			if (!reader->window_buffer)
+				return false;
+			len = len < COPY ? len : COPY;
+			len = reader->target->ops->read(reader->target->self, start, reader->window_buffer, (size_t)len);
+			reader->window = reader->window_buffer;
+		}
+		reader->window_start = start;
+		reader->window_size = len;
+		if (address - start >= len || len - (address - start) < 8)
+			return false;
+	}
+	memcpy(ret, reader->window + (address - reader->window_start), 8);
+	return true;
+}
+
+/* One chunk, looked at from its start. */
+struct chunk {
+	uint64_t at, size;
+	bool fence;   /* a fence post, or the empty head that ends a heap */
+	bool last;    /* it reaches the end of the span: the top, nobody's */
+	bool in_use;  /* by its tag, which a damaged next head leaves set */
+	uint64_t end_word; /* the last word it gives its user; where in_use */
+	uint64_t place;    /* of that word */
+	bool may_be_top;   /* it ends on a page in a piece; the next piece may begin right there */
+};
+
+static bool is_size(uint64_t head, uint64_t at, uint64_t end)
+{
+	uint64_t size = SIZE(head);
+	return !(head & 2) && !(size & 15) && size <= end - at && (size >= MIN_CHUNK || size == FENCE);
+}
+
+static bool is_record(const struct reader *reader, const struct chunk *chunk)
+{
+	return HSNAP_TRAILER_VALID(reader->dir.key, chunk->place, chunk->end_word) &&
+	       HSNAP_TRAILER_STATE(chunk->end_word) != HSNAP_WIRE_NONE;
+}
+
+/* false: no chunk begins here. */
+static bool look(struct reader *reader, const struct span *span, uint64_t at, struct chunk *ret)
+{
+	uint64_t head, next;
+	if (span->end - at < FENCE || !hsnap_reader_word(reader, at + 8, &head))
+		return false;
+	struct chunk chunk = { .at = at, .size = SIZE(head) };
+	if (head == 1 && span->end - at == FENCE) { /* the second post of a heap has no size */
+		chunk.size = FENCE;
+		chunk.fence = chunk.last = true;
+		*ret = chunk;
+		return true;
+	}
+	if (!is_size(head, at, span->end))
+		return false;
+	chunk.last = chunk.size == span->end - at;
+	chunk.fence = chunk.size == FENCE;
+	if (!chunk.last && !chunk.fence) {
+		chunk.place = at + chunk.size;
+		if (!hsnap_reader_word(reader, chunk.place + 8, &next) ||
+		    !hsnap_reader_word(reader, chunk.place, &chunk.end_word))
+			return false;
+		bool follows = is_size(next, chunk.place, span->end) || next == 1;
+		/* A top ends on a page, and what comes after it is no chunk. */
+		chunk.may_be_top = span->kind == SPAN_PIECE && chunk.place % PAGE == 0;
+		chunk.in_use = follows ? next & 1 : chunk.place % PAGE != 0 || is_record(reader, &chunk);
+	}
+	*ret = chunk;
+	return true;
+}
+
+static bool is_recorded(const struct reader *reader, const struct chunk *chunk)
+{
+	return chunk->in_use && is_record(reader, chunk);
+}
+
+/* Does a chain of chunks from here lead to a record, or to the end? */
+static bool leads_on(struct reader *reader, const struct span *span, uint64_t at)
+{
+	struct chunk chunk;
+	for (unsigned i = 0; i < 4096 && look(reader, span, at, &chunk); i++) {
+		if (is_recorded(reader, &chunk))
+			return true;
+		if (chunk.last)
+			return span->kind != SPAN_PIECE;
+		at += chunk.size;
+	}
+	return false;
+}
+
+static bool may_begin(const struct reader *reader, const struct span *span, uint64_t at)
+{
+	if (span->kind != SPAN_PIECE)
+		return true;
+	uint64_t unit = at >> HSNAP_PIECE_SHIFT;
+	return reader->piece_bits[unit / 64] >> unit % 64 & 1;
+}
+
+/* The next place from `at` on where a chunk with a whole record stands; span->end: none. */
+static uint64_t find_record(struct reader *reader, const struct span *span, uint64_t at)
+{
+	struct chunk chunk;
+	for (at = (at + 15) & ~15ull; at < span->end; at += 16) {
+		if (!may_begin(reader, span, at))
+			at |= ((uint64_t)1 << HSNAP_PIECE_SHIFT) - 16;
+		else if (look(reader, span, at, &chunk) && is_recorded(reader, &chunk))
+			return at;
+	}
+	return span->end;
+}
+
+/* Where the chunks begin, from `at` on.  Pieces begin on a page, possibly well before their first
+ * recorded chunk; in the other spans there is little before the first. */
+static uint64_t find_start(struct reader *reader, const struct span *span, uint64_t at)
+{
+	uint64_t step = span->kind == SPAN_PIECE ? PAGE : 16;
+	uint64_t limit = span->kind == SPAN_PIECE ? find_record(reader, span, at) : at + 2 * PAGE;
+	if (span->kind == SPAN_PIECE) {
+		if (limit == span->end)
+			return limit;
+		at = (at + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+		/* A piece is a mebibyte at least, and its first record may be one block further. */
+		if (limit - at > (uint64_t)4 << HSNAP_PIECE_SHIFT)
+			at = (limit - ((uint64_t)4 << HSNAP_PIECE_SHIFT)) & ~(uint64_t)(PAGE - 1);
+	}
+	for (uint64_t try = at; try < limit && try < span->end; try += step)
+		if (leads_on(reader, span, try))
+			return try;
+	return span->kind == SPAN_PIECE ? limit : find_record(reader, span, at);
+}
+
+/* ---- blocks ---- */
+
+static bool add_block(struct reader *reader, const struct hsnap_block *block)
+{
+	return hsnap_vec_push(&reader->heap->blocks, *block);
+}
+
+static uint16_t epoch_of(unsigned epoch)
+{
+	uint32_t seconds = HSNAP_EPOCH_SECONDS(epoch);
+	return epoch == HSNAP_EPOCH_MAX || seconds > UINT16_MAX ? UINT16_MAX : (uint16_t)seconds;
+}
+
+static bool add_recorded(struct reader *reader, const struct chunk *chunk, unsigned flags)
+{
+	uint64_t word = chunk->end_word, most = chunk->size - 16;
+	struct hsnap_block block = {
+		.address = chunk->at + 16, .usable = chunk->size - 8, .requested = most,
+		.stack = HSNAP_TRAILER_SITE(word), .epoch = epoch_of(HSNAP_TRAILER_EPOCH(word)), .flags = (uint16_t)flags,
+	};
+	if (HSNAP_TRAILER_SLACK(word) != HSNAP_SLACK_LARGE) {
+		if (HSNAP_TRAILER_SLACK(word) <= most)
+			block.requested = most - HSNAP_TRAILER_SLACK(word);
+	} else {
+		const struct large *large = hsnap_reader_large(reader, block.address);
+		if (large && large->requested <= most)
+			block.requested = large->requested;
+	}
+	if (flags & HSNAP_BLOCK_OVERRUN)
+		reader->heap->overruns++;
+	reader->recorded++;
+	return add_block(reader, &block);
+}
+
+static bool add_unknown(struct reader *reader, const struct chunk *chunk)
+{
+	struct unknown unknown = { .address = chunk->at + 16, .usable = chunk->size - 8 };
+	if (!hsnap_reader_word(reader, chunk->at + 16, &unknown.first) ||
+	    !hsnap_reader_word(reader, chunk->at + 24, &unknown.second))
+		unknown.first = unknown.second = 0;
+	return hsnap_vec_push(&reader->unknown, unknown);
+}
+
+/* The word that most of the surely cached chunks have in second place (Boyer and Moore's vote). */
+static void vote(struct reader *reader, const struct chunk *chunk)
+{
+	uint64_t mark;
+	if (chunk->size > MAX_CACHED || !hsnap_reader_word(reader, chunk->at + 24, &mark) || !mark)
+		return;
+	if (!reader->cache_votes)
+		reader->cache_mark = mark;
+	if (mark == reader->cache_mark)
+		reader->cache_votes++;
+	else
+		reader->cache_votes--;
+}
+
+static bool add_chunk(struct reader *reader, const struct chunk *chunk)
+{
+	if (chunk->fence || chunk->last || !chunk->in_use)
+		return true;
+	uint64_t word = chunk->end_word, rest = word & ~HSNAP_TRAILER_CHECK_MASK;
+	uint64_t differs = (word & HSNAP_TRAILER_CHECK_MASK) ^ HSNAP_TRAILER_CHECK(reader->dir.key, chunk->place, rest);
+	unsigned state = HSNAP_TRAILER_STATE(word);
+	if (!differs && state & HSNAP_WIRE_LIVE)
+		return add_recorded(reader, chunk, 0);
+	if (!differs && state == HSNAP_WIRE_FREED) {
+		vote(reader, chunk);
+		return true;
+	}
+	if (word == chunk->size)
+		return true;
+	if (!(differs & ~HSNAP_TRAILER_HIT_BYTE) && state & HSNAP_WIRE_LIVE)
+		return add_recorded(reader, chunk, HSNAP_BLOCK_OVERRUN);
+	return chunk->may_be_top || add_unknown(reader, chunk);
+}
+
+/* ---- spans ---- */
+
+static bool add_region(struct reader *reader, uint64_t start, uint64_t end)
+{
+	struct hsnap_heap *heap = reader->heap;
+	if (start >= end)
+		return true;
+	struct hsnap_region *last = heap->regions.num ? &heap->regions.items[heap->regions.num - 1] : NULL;
+	if (last && start <= last->end && start >= last->start) {
+		last->end = end > last->end ? end : last->end;
+		return true;
+	}
+	return hsnap_vec_push(&heap->regions, (struct hsnap_region){ start, end });
+}
+
+/* What lies between a chunk and the next one that could be found: a chunk whose head was
+ * destroyed, and what came after it.  Kept as one block, so that what it holds is not lost. */
+static bool add_lost(struct reader *reader, uint64_t start, uint64_t end)
+{
+	if (end - start < MIN_CHUNK)
+		return true;
+	reader->lost_heads++;
+	struct hsnap_block block = {
+		.address = start + 16, .usable = end - start - 16, .requested = end - start - 16,
+		.flags = HSNAP_BLOCK_NO_RECORD | HSNAP_BLOCK_OVERRUN,
+	};
+	reader->heap->overruns++;
+	reader->heap->no_record++;
+	return add_block(reader, &block);
+}
+
+/* Walk chunks from `at` to where none begins; false: out of memory. */
+static bool walk_run(struct reader *reader, const struct span *span, uint64_t at, uint64_t *ret_end, bool *ret_fenced)
+{
+	struct chunk chunk;
+	*ret_fenced = false;
+	while (at < span->end && look(reader, span, at, &chunk)) {
+		*ret_fenced = chunk.fence;
+		if (!add_chunk(reader, &chunk))
+			return false;
+		at += chunk.size;
+	}
+	*ret_end = at;
+	return true;
+}
+
+static bool walk_span(struct reader *reader, const struct span *span)
+{
+	uint64_t at = find_start(reader, span, span->start);
+	/* Before the first chunk of a heap stands its arena: nobody's block, and no place for roots. */
+	uint64_t region = span->kind == SPAN_HEAP ? span->start & ~(((uint64_t)1 << HSNAP_HEAP_SHIFT) - 1) : at;
+	struct hsnap_heap *heap = reader->heap;
+	while (at < span->end) {
+		uint64_t end;
+		bool fenced;
+		if (!walk_run(reader, span, at, &end, &fenced) || !add_region(reader, region, end))
+			return false;
+		heap->walked_bytes += end - at;
+		heap->expected_bytes += end - at;
+		if (end >= span->end)
+			break;
+		/* Foreign memory may begin after fence posts, and where a top ended: on a page. */
+		bool foreign = fenced || end % PAGE == 0;
+		at = foreign ? find_start(reader, span, end) : find_record(reader, span, end);
+		region = at;
+		if (foreign || (span->kind == SPAN_PIECE && at == span->end))
+			continue;
+		heap->expected_bytes += at - end;
+		region = end;
+		if (at == span->end) /* nothing but a top is known to be there */
+			return add_region(reader, end, at);
+		if (!add_lost(reader, end, at))
+			return false;
+	}
+	return true;
+}
+
+static bool walk_large(struct reader *reader, const struct large *large)
+{
+	uint64_t head = 0;
+	hsnap_reader_word(reader, large->address - 8, &head);
+	struct hsnap_block block = {
+		.address = large->address, .usable = large->end - large->address, .requested = large->requested,
+		.stack = large->site, .epoch = epoch_of(large->epoch),
+	};
+	if (large->address - 16 + SIZE(head) != large->end) {
+		block.flags = HSNAP_BLOCK_OVERRUN;
+		reader->heap->overruns++;
+	}
+	reader->recorded++;
+	reader->heap->walked_bytes += large->end - large->start;
+	reader->heap->expected_bytes += large->end - large->start;
+	return add_block(reader, &block) && add_region(reader, large->start, large->end);
+}
+
+/* ---- what is left to decide ---- */
+
+/* The first word of a chunk in a tcache or fastbin leads to the next one, mixed with its own place
+ * since glibc 2.32 (PROTECT_PTR).  Before that, a null or a pointer says too little. */
+static bool is_linked(struct reader *reader, const struct unknown *u)
+{
+	uint64_t size = u->usable + 8, head;
+	if (size > MAX_CACHED || reader->dir.glibc_minor < 32)
+		return false;
+	uint64_t next = u->first ^ u->address >> 12;
+	if (!next)
+		return true;
+	/* A tcache links its chunks by their blocks, a fastbin by their starts. */
+	return !(next & 15) && ((hsnap_reader_word(reader, next - 8, &head) && SIZE(head) == size) ||
+				(hsnap_reader_word(reader, next + 8, &head) && SIZE(head) == size));
+}
+
+static bool is_cached(struct reader *reader, const struct unknown *u)
+{
+	if (reader->cache_votes >= 2 && u->usable + 8 <= MAX_CACHED && u->second == reader->cache_mark)
+		return true;
+	return is_linked(reader, u);
+}
+
+static int by_block(const void *a, const void *b)
+{
+	const struct hsnap_block *x = a, *y = b;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static bool settle(struct reader *reader)
+{
+	struct hsnap_heap *heap = reader->heap;
+	size_t before = heap->blocks.num;
+	for (size_t i = 0; i < reader->unknown.num; i++) {
+		const struct unknown *u = &reader->unknown.items[i];
+		if (is_cached(reader, u))
+			continue;
+		struct hsnap_block block = {
+			.address = u->address, .usable = u->usable, .requested = u->usable, .flags = HSNAP_BLOCK_NO_RECORD,
+		};
+		heap->no_record++;
+		if (!add_block(reader, &block))
+			return false;
+	}
+	if (heap->blocks.num > before)
+		qsort(heap->blocks.items, heap->blocks.num, sizeof(*heap->blocks.items), by_block);
+	return true;
+}
+
+static int by_region(const void *a, const void *b)
+{
+	const struct hsnap_region *x = a, *y = b;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* The agent's own mappings are no place for roots either; then put all in order. */
+static bool finish_regions(struct reader *reader)
+{
+	struct hsnap_heap *heap = reader->heap;
+	uint64_t num = reader->dir.num_own < HSNAP_NUM_OWN ? reader->dir.num_own : HSNAP_NUM_OWN;
+	for (uint64_t i = 0; i < num; i++) {
+		struct hsnap_wire_range own = reader->dir.own[i];
+		if (own.start && own.start < own.end && !hsnap_vec_push(&heap->regions, (struct hsnap_region){ own.start, own.end }))
+			return false;
+	}
+	if (!heap->regions.num)
+		return true;
+	qsort(heap->regions.items, heap->regions.num, sizeof(*heap->regions.items), by_region);
+	size_t kept = 1;
+	for (size_t i = 1; i < heap->regions.num; i++) {
+		struct hsnap_region *last = &heap->regions.items[kept - 1], next = heap->regions.items[i];
+		if (next.start > last->end)
+			heap->regions.items[kept++] = next;
+		else if (next.end > last->end)
+			last->end = next.end;
+	}
+	heap->regions.num = kept;
+	return true;
+}
+
+enum hsnap_code hsnap_reader_walk(struct reader *reader, struct hsnap_error *err)
+{
+	bool room = true;
+	for (size_t i = 0; i < reader->spans.num && room; i++) {
+		const struct span *span = &reader->spans.items[i];
+		room = span->kind == SPAN_LARGE ? walk_large(reader, span->large) : walk_span(reader, span);
+	}
+	if (!room || !settle(reader) || !finish_regions(reader))
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+	return HSNAP_OK;
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * victim.c CASE - do what a case says with the heap, print what is true, and stop.
+ *
+ * Lines: "live ADDRESS SIZE" a block that this program holds; "over ADDRESS SIZE" one that it has
+ * written past its end; "dead ADDRESS" one that it has freed and that was not handed out again.
+ * Bookkeeping is in static arrays and output by write(2): nothing else here allocates.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX = 400000 };
+
+static struct {
+	void *block;
+	size_t size;
+	char what; /* l live, o overrun, d dead, 0 no longer of interest */
+} truth[MAX];
+static size_t num;
+
+static void say(const char *text, size_t len)
+{
+	while (len) {
+		ssize_t n = write(STDOUT_FILENO, text, len);
+		if (n <= 0)
+			_exit(9);
+		text += n;
+		len -= (size_t)n;
+	}
+}
+
+static void check(int holds, const char *what)
+{
+	if (holds)
+		return;
+	dprintf(STDERR_FILENO, "victim: does not hold: %s\n", what);
+	_exit(8);
+}
+#define CHECK(condition) check(!!(condition), #condition)
+
+/* An earlier entry of an address that was handed out again is void; found by a small hash. */
+static uint32_t last_of[1 << 20];
+
+static void note(void *block, size_t size, char what)
+{
+	uint32_t hash = (uint32_t)((uintptr_t)block >> 4) * 2654435761u >> 12;
+	while (last_of[hash] && truth[last_of[hash] - 1].block != block)
+		hash = (hash + 1) & ((1 << 20) - 1);
+	if (!last_of[hash]) {
+		CHECK(num < MAX);
+		truth[num].block = block;
+		last_of[hash] = (uint32_t)++num;
+	}
+	truth[last_of[hash] - 1].size = size;
+	truth[last_of[hash] - 1].what = what;
+}
+
+static void *keep(void *block, size_t size)
+{
+	CHECK(block);
+	memset(block, 0xa5, size);
+	note(block, size, 'l');
+	return block;
+}
+
+static void drop(void *block)
+{
+	note(block, 0, 'd');
+	free(block);
+}
+
+static void *get(size_t size)
+{
+	return keep(malloc(size), size);
+}
+
+static void *resize(void *block, size_t size)
+{
+	if (block)
+		note(block, 0, 'd');
+	return keep(realloc(block, size), size);
+}
+
+static unsigned random_state = 1;
+
+static unsigned rnd(unsigned below)
+{
+	random_state = random_state * 1664525u + 1013904223u;
+	return (random_state >> 8) % below;
+}
+
+/* ---- cases ---- */
+
+static void sizes(void)
+{
+	for (size_t size = 0; size < 1500; size++)
+		get(size);
+	for (size_t size = 1; size < (size_t)64 << 20; size = size * 3 / 2 + 1)
+		get(size);
+	for (size_t i = 0; i < 200; i++)
+		keep(calloc(i, 7), i * 7);
+}
+
+static void churn(void)
+{
+	static void *blocks[20000];
+	for (int i = 0; i < 200000; i++) {
+		unsigned at = rnd(20000);
+		if (blocks[at]) {
+			drop(blocks[at]);
+			blocks[at] = NULL;
+		} else {
+			blocks[at] = get(1 + rnd(1500));
+		}
+	}
+	for (int i = 0; i < 20000; i += 3)
+		if (blocks[i])
+			drop(blocks[i]);
+}
+
+static void realloc_moves(void)
+{
+	static void *blocks[1000];
+	for (int i = 0; i < 1000; i++) {
+		blocks[i] = get(24 + rnd(200));
+		get(16); /* a neighbour that keeps it from growing in place */
+	}
+	for (int i = 0; i < 1000; i++)
+		blocks[i] = resize(blocks[i], 400 + rnd(900));
+}
+
+static void realloc_in_place(void)
+{
+	for (int i = 0; i < 300; i++) {
+		void *block = get(3000);
+		void *same = resize(block, 3000 - rnd(2900)); /* cuts a tail off, of each cached size too */
+		CHECK(same == block);
+	}
+	for (int i = 0; i < 300; i++) {
+		void *block = get(2000), *next = get(5000);
+		get(16);
+		drop(next);
+		resize(block, 2000 + rnd(5000));
+	}
+}
+
+static void realloc_mapped(void)
+{
+	void *block = get(200 << 10);
+	void *grown = resize(block, 40 << 20);
+	get(300 << 10);
+	resize(grown, 90 << 20);
+	resize(get(1 << 20), 100);          /* back into the heap */
+	resize(get(100), 5 << 20);          /* out of it */
+	resize(get(30 << 20), 29 << 20);    /* shrinks where it is */
+	drop(get(70 << 20));
+	CHECK(realloc(get(900), (size_t)1 << 60) == NULL && errno == ENOMEM);
+	CHECK(realloc(get(9 << 20), (size_t)1 << 60) == NULL);
+	volatile size_t huge = (size_t)1 << 33;
+	CHECK(reallocarray(get(77), huge, huge) == NULL && errno == ENOMEM);
+	CHECK(calloc(huge, huge) == NULL && malloc(huge << 30) == NULL && malloc(huge * huge - 4) == NULL);
+	void *gone = get(123);
+	note(gone, 0, 'd');
+	CHECK(realloc(gone, 0) == NULL);
+	resize(NULL, 55);
+}
+
+static void memaligned(void)
+{
+	for (int i = 0; i < 2000; i++) {
+		size_t size = rnd(600);
+		void *block = memalign((size_t)16 << rnd(9), size);
+		keep(block, size);
+		if (rnd(3) == 0)
+			drop(block);
+		if (rnd(5) == 0)
+			drop(get(rnd(1000)));
+	}
+	void *block = NULL;
+	CHECK(posix_memalign(&block, 24, 8) == EINVAL && !block);
+	CHECK(posix_memalign(&block, 4096, (size_t)1 << 62) == ENOMEM);
+	CHECK(posix_memalign(&block, 8192, 100) == 0 && (uintptr_t)block % 8192 == 0);
+	keep(block, 100);
+	keep(aligned_alloc(64, 640), 640);
+	keep(valloc(10), 10);
+	keep(pvalloc(10), 4096);
+	keep(memalign(1 << 20, 3 << 20), 3 << 20);
+}
+
+static void usable_to_the_last_byte(void)
+{
+	for (size_t size = 0; size < 3000; size += 7) {
+		void *block = get(size);
+		size_t usable = malloc_usable_size(block);
+		CHECK(usable >= size);
+		memset(block, 0x5a, usable);
+	}
+	void *mapped = get(1 << 20);
+	memset(mapped, 0x5a, malloc_usable_size(mapped));
+	CHECK(malloc_usable_size(NULL) == 0);
+}
+
+/* Change so many bytes past the end; whether that reaches the record depends on the size. */
+static void write_past(unsigned char *block, size_t size, size_t by)
+{
+	for (size_t i = 0; i < by; i++)
+		block[size + i] = by == 1 ? (unsigned char)~block[size] : 0x42;
+}
+
+static void overrun(size_t by, size_t size)
+{
+	for (int i = 0; i < 100; i++) {
+		unsigned char *block = get(size);
+		write_past(block, size, by);
+		note(block, size, 'o');
+	}
+}
+
+static void overrun_1_at_16k(void)
+{
+	overrun(1, 160);
+}
+
+static void overrun_1_at_16k_8(void)
+{
+	overrun(1, 168);
+}
+
+static void overrun_8_at_16k(void)
+{
+	overrun(8, 160);
+}
+
+static void overrun_8_at_16k_8(void)
+{
+	overrun(8, 168);
+}
+
+/* An overrun block that is freed leaves no trace; one that is moved is whole again. */
+static void overrun_then_freed(void)
+{
+	static unsigned char *blocks[300];
+	for (int i = 0; i < 300; i++) {
+		blocks[i] = get(160);
+		write_past(blocks[i], 160, i % 2 ? 1 : 8);
+	}
+	for (int i = 0; i < 300; i += 3)
+		drop(blocks[i]);
+	for (int i = 1; i < 300; i += 3)
+		resize(blocks[i], 500);
+	for (int i = 2; i < 300; i += 3)
+		note(blocks[i], 160, 'o');
+}
+
+static void cached(void)
+{
+	static void *blocks[62][8];
+	for (int round = 0; round < 3; round++) {
+		for (size_t class = 0; class < 62; class++)
+			for (int i = 0; i < 8; i++)
+				blocks[class][i] = get(16 + 16 * class);
+		for (size_t class = 0; class < 62; class++)
+			for (int i = 0; i < 7; i++)
+				drop(blocks[class][i]);
+	}
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t all_done;
+
+static void *work(void *argument)
+{
+	unsigned seed = (unsigned)(uintptr_t)argument * 7919u + 1;
+	void *mine[200] = { 0 };
+	for (int i = 0; i < 4000; i++) {
+		seed = seed * 1664525u + 1013904223u;
+		unsigned at = (seed >> 8) % 200;
+		pthread_mutex_lock(&lock);
+		if (mine[at])
+			drop(mine[at]);
+		mine[at] = seed & 0x1000000 ? get(1 + (seed >> 9) % 2000) : NULL;
+		if (i % 1000 == 0)
+			get(200 << 10);
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+static void *work_and_stay(void *argument)
+{
+	work(argument);
+	pthread_barrier_wait(&all_done);
+	pause();
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t thread;
+	for (uintptr_t i = 0; i < 20; i++) { /* come and go: their counts must stay */
+		CHECK(!pthread_create(&thread, NULL, work, (void *)i));
+		pthread_join(thread, NULL);
+	}
+	pthread_barrier_init(&all_done, NULL, 9);
+	for (uintptr_t i = 0; i < 8; i++)
+		CHECK(!pthread_create(&thread, NULL, work_and_stay, (void *)(i + 100)));
+	pthread_barrier_wait(&all_done);
+}
+
+/* The main arena goes on in pieces of its own where brk is blocked. */
+static void brk_blocked(void)
+{
+	get(100);
+	char *end = sbrk(0);
+	CHECK(mmap(end, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == end);
+	churn();
+	for (int i = 0; i < 3000; i++)
+		get(1000 + rnd(4000));
+}
+
+/* Somebody else takes from brk: a gap between two parts of the main arena. */
+static void foreign_brk(void)
+{
+	for (int i = 0; i < 200; i++)
+		get(1000);
+	char *foreign = sbrk(10000);
+	memset(foreign, 0x77, 10000);
+	for (int i = 0; i < 2000; i++)
+		get(1000);
+}
+
+static void forked(void)
+{
+	for (int i = 0; i < 500; i++)
+		get(1 + rnd(500));
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child) { /* the test looks at the child by its parent's pid: so the parent becomes it */
+		int status;
+		waitpid(child, &status, 0);
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+		for (int i = 0; i < 100; i++)
+			get(1 + rnd(500));
+		return;
+	}
+	for (int i = 0; i < 500; i++)
+		drop(get(1 + rnd(5000)));
+	_exit(0);
+}
+
+
+static void sparse(void)
+{
+	for (int i = 0; i < 4; i++) {
+		void *block = malloc((size_t)100 << 20);
+		CHECK(block);
+		note(block, (size_t)100 << 20, 'l');
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	{ "sizes", sizes },
+	{ "churn", churn },
+	{ "realloc_moves", realloc_moves },
+	{ "realloc_in_place", realloc_in_place },
+	{ "realloc_mapped", realloc_mapped },
+	{ "memaligned", memaligned },
+	{ "usable_to_the_last_byte", usable_to_the_last_byte },
+	{ "overrun_1_at_16k", overrun_1_at_16k },
+	{ "overrun_1_at_16k_8", overrun_1_at_16k_8 },
+	{ "overrun_8_at_16k", overrun_8_at_16k },
+	{ "overrun_8_at_16k_8", overrun_8_at_16k_8 },
+	{ "overrun_then_freed", overrun_then_freed },
+	{ "cached", cached },
+	{ "threads", threads },
+	{ "brk_blocked", brk_blocked },
+	{ "foreign_brk", foreign_brk },
+	{ "forked", forked },
+	{ "sparse", sparse },
+};
+
+int main(int argc, char **argv)
+{
+	char line[64];
+	fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20);
+	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(*cases); i++)
+		if (!strcmp(cases[i].name, argv[1]))
+			cases[i].run();
+	if (!num)
+		return 2;
+	int fd = memfd_create("truth", 0);
+	size_t lines = 0;
+	for (size_t i = 0; i < num; i++) {
+		const char *what = truth[i].what == 'l' ? "live" : truth[i].what == 'o' ? "over" : "dead";
+		int n = snprintf(line, sizeof(line), "%s %lx %zu\n", what, (unsigned long)truth[i].block, truth[i].size);
+		check(write(fd, line, (size_t)n) == n, "write");
+		lines++;
+	}
+	/* Longer than a pipe: the test reads it through this descriptor. */
+	int n = snprintf(line, sizeof(line), "/proc/%d/fd/%d %zu\n", (int)getpid(), fd, lines);
+	say(line, (size_t)n);
+	raise(SIGSTOP);
+	return 0;
+}

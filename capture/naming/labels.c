@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "capture/naming/holders.h"
 #include "capture/naming/keymap.h"
 #include "capture/naming/work.h"
 #include "snapshot/base/cleanup.h"
@@ -14,7 +15,9 @@
 
 struct labels {
 	struct hsnap_work *work;
+	struct hsnap_convert convert;
 	hsnap_string *sites;         /* "from parse_line"; one a stack, 0 = none */
+	hsnap_string *holders;       /* "in DictNode.key"; one a holder */
 	struct hsnap_keymap sizes;   /* {text, size} → seen */
 	struct hsnap_keymap spread;  /* {text} → number of sizes */
 	struct hsnap_keymap types;   /* what is told apart → type of the snapshot */
@@ -22,7 +25,9 @@ struct labels {
 
 static void labels_deinit(struct labels *labels)
 {
+	hsnap_convert_deinit(&labels->convert);
 	free(labels->sites);
+	free(labels->holders);
 	hsnap_keymap_deinit(&labels->sizes);
 	hsnap_keymap_deinit(&labels->spread);
 	hsnap_keymap_deinit(&labels->types);
@@ -57,6 +62,21 @@ static enum hsnap_code find_sites(struct labels *labels, struct hsnap_error *err
 	return HSNAP_OK;
 }
 
+static enum hsnap_code find_holder_texts(struct labels *labels, struct hsnap_error *err)
+{
+	struct hsnap_work *work = labels->work;
+	labels->holders = calloc(work->holders.num, sizeof(*labels->holders));
+	if (!labels->holders)
+		return hsnap_no_memory(err);
+	for (uint32_t i = 1; i < work->holders.num; i++) {
+		labels->holders[i] = hsnap_holder_text(work, &labels->convert, i);
+		if (labels->holders[i] == HSNAP_NO_STRING)
+			return hsnap_no_memory(err);
+	}
+	return HSNAP_OK;
+}
+
+/* No type: a description is all there is. */
 static bool is_label(const struct hsnap_claim *claim)
 {
 	return !claim->type;
@@ -67,6 +87,9 @@ static hsnap_string where_text(const struct labels *labels, uint32_t b)
 {
 	const struct hsnap_work *work = labels->work;
 	const struct hsnap_block *block = &work->heap->blocks.items[b];
+	hsnap_string holder = labels->holders[work->claims[b].holder];
+	if (holder)
+		return holder;
 	return block->stack < work->snapshot->stacks.num ? labels->sites[block->stack] : 0;
 }
 
@@ -79,7 +102,7 @@ static bool count_sizes(struct labels *labels)
 			continue;
 		bool is_new;
 		hsnap_string where = where_text(labels, b);
-		uint64_t size = work->heap->blocks.items[b].requested;
+		uint64_t size = hsnap_block_size(&work->heap->blocks.items[b]);
 		if (!hsnap_keymap_at(&labels->sizes, (struct hsnap_key){ where, size }, &is_new))
 			return false;
 		if (!is_new)
@@ -92,39 +115,95 @@ static bool count_sizes(struct labels *labels)
 	return true;
 }
 
-static bool add_label(struct labels *labels, hsnap_string where, uint64_t size, bool sized, uint32_t *ret)
+static uint32_t add_label(struct labels *labels, hsnap_string where, uint64_t size)
 {
 	struct hsnap_snapshot *snapshot = labels->work->snapshot;
 	struct hsnap_type type = { .holder = where, .kind = HSNAP_TYPE_LABEL };
-	type.name = sized ? hsnap_strings_addf(&snapshot->strings, "%llu bytes", (unsigned long long)size)
-			  : hsnap_strings_add(&snapshot->strings, "bytes");
+	type.name = size == UINT64_MAX ? hsnap_strings_add(&snapshot->strings, "bytes")
+				       : hsnap_strings_addf(&snapshot->strings, "%llu bytes", (unsigned long long)size);
 	type.full_name = type.name;
-	*ret = (uint32_t)snapshot->types.num;
-	return type.name != HSNAP_NO_STRING && hsnap_vec_push(&snapshot->types, type);
+	if (type.name == HSNAP_NO_STRING || !hsnap_vec_push(&snapshot->types, type))
+		return HSNAP_NO_TYPE;
+	return (uint32_t)snapshot->types.num - 1;
 }
 
-static bool label_type(struct labels *labels, uint32_t b, uint32_t *ret)
+/* The type of a key, made by one of the others on first use; HSNAP_NO_TYPE: out of memory. */
+static hsnap_type_id type_of_key(struct labels *labels, const struct hsnap_claim *claim, hsnap_string where,
+				 uint64_t size)
+{
+	bool is_new;
+	struct hsnap_key key = { (uint64_t)claim->form << 32 | claim->type, where };
+	if (!claim->type)
+		key = (struct hsnap_key){ (uint64_t)where << 8, size };
+	uint32_t *type = hsnap_keymap_at(&labels->types, key, &is_new);
+	if (!type)
+		return HSNAP_NO_TYPE;
+	if (!is_new)
+		return *type;
+	if (!claim->type)
+		*type = add_label(labels, where, size);
+	else if (claim->form == HSNAP_FORM_ONE)
+		*type = hsnap_convert_type(&labels->convert, claim->type);
+	else
+		*type = hsnap_convert_run(&labels->convert, claim->type, where);
+	return *type;
+}
+
+static bool set_label(struct labels *labels, uint32_t b, hsnap_type_id *ret)
 {
 	hsnap_string where = where_text(labels, b);
-	*ret = HSNAP_NO_TYPE;
-	if (!where)
+	uint64_t size = hsnap_block_size(&labels->work->heap->blocks.items[b]);
+	if (!where) {
+		*ret = HSNAP_NO_TYPE;
 		return true;
-	uint64_t size = labels->work->heap->blocks.items[b].requested;
-	bool sized = hsnap_keymap_get(&labels->spread, (struct hsnap_key){ where, 0 }) <= MAX_SIZES, is_new;
-	if (!sized)
-		size = 0;
-	struct hsnap_key key = { (uint64_t)where << 8 | HSNAP_FORM_NONE, size };
-	uint32_t *type = hsnap_keymap_at(&labels->types, key, &is_new);
-	if (!type || (is_new && !add_label(labels, where, size, sized, type)))
-		return false;
-	*ret = *type;
-	return true;
+	}
+	if (hsnap_keymap_get(&labels->spread, (struct hsnap_key){ where, 0 }) > MAX_SIZES)
+		size = UINT64_MAX;
+	*ret = type_of_key(labels, &labels->work->claims[b], where, size);
+	return *ret;
+}
+
+static bool set_type(struct labels *labels, uint32_t b, hsnap_type_id *ret)
+{
+	const struct hsnap_claim *claim = &labels->work->claims[b];
+	if (is_label(claim))
+		return set_label(labels, b, ret);
+	*ret = type_of_key(labels, claim, claim->form == HSNAP_FORM_BYTES ? where_text(labels, b) : 0, 0);
+	return *ret;
+}
+
+static enum hsnap_confidence confidence_of(const struct hsnap_claim *claim, hsnap_type_id type)
+{
+	switch (claim->type ? claim->rank : HSNAP_RANK_NONE) {
+	case HSNAP_RANK_NONE:
+		return type ? HSNAP_LABEL : HSNAP_UNKNOWN;
+	case HSNAP_RANK_TOLD:
+		return HSNAP_LABEL;
+	case HSNAP_RANK_POINTER:
+	case HSNAP_RANK_LIBRARY:
+		return claim->conflicts ? HSNAP_INFERRED : HSNAP_PROVED;
+	default:
+		return HSNAP_EXACT;
+	}
+}
+
+static void set_root_types(struct labels *labels)
+{
+	const struct hsnap_work *work = labels->work;
+	struct hsnap_graph *graph = &work->snapshot->graph;
+	for (uint32_t r = 0; r < graph->num_roots; r++)
+		if (work->segments.items[r].type)
+			graph->type[1 + r] = hsnap_convert_type(&labels->convert, work->segments.items[r].type);
 }
 
 enum hsnap_code hsnap_assign_types(struct hsnap_work *work, struct hsnap_error *err)
 {
 	hsnap_auto(labels_deinit) struct labels labels = { .work = work };
+	if (!hsnap_convert_init(&labels.convert, work->symbols, work->snapshot))
+		return hsnap_no_memory(err);
 	enum hsnap_code code = find_sites(&labels, err);
+	if (!code)
+		code = find_holder_texts(&labels, err);
 	if (code)
 		return code;
 	if (!count_sizes(&labels))
@@ -132,9 +211,10 @@ enum hsnap_code hsnap_assign_types(struct hsnap_work *work, struct hsnap_error *
 	struct hsnap_graph *graph = &work->snapshot->graph;
 	for (uint32_t b = 0; b < work->num_blocks; b++) {
 		hsnap_node_id node = hsnap_first_block(graph) + b;
-		if (!label_type(&labels, b, &graph->type[node]))
+		if (!set_type(&labels, b, &graph->type[node]))
 			return hsnap_no_memory(err);
-		graph->flags[node] |= graph->type[node] ? HSNAP_LABEL : HSNAP_UNKNOWN;
+		graph->flags[node] |= (uint8_t)confidence_of(&work->claims[b], graph->type[node]);
 	}
-	return HSNAP_OK;
+	set_root_types(&labels);
+	return labels.convert.failed ? hsnap_no_memory(err) : HSNAP_OK;
 }

@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#include "capture/naming/claims.h"
+#include "capture/naming/holders.h"
 #include "capture/naming/work.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
@@ -22,6 +24,11 @@ static void work_deinit(struct hsnap_work *work)
 	hsnap_vec_deinit(&work->holders);
 	hsnap_vec_deinit(&work->segments);
 	hsnap_vec_deinit(&work->root_edges);
+	hsnap_keymap_deinit(&work->body_of);
+	for (size_t i = 0; work->layouts && i < work->symbols->types.num; i++)
+		free(work->layouts[i].strong);
+	free(work->layouts);
+	hsnap_plans_deinit(&work->plans);
 }
 
 static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
@@ -31,7 +38,8 @@ static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
 		return code;
 	work->num_blocks = (uint32_t)work->heap->blocks.num;
 	work->claims = hsnap_pages_alloc(work->num_blocks, sizeof(*work->claims));
-	if (!work->claims || !hsnap_vec_push(&work->holders, (struct hsnap_holder){ 0 }))
+	if (!work->claims || !hsnap_plans_init(&work->plans, work->symbols) ||
+	    !hsnap_vec_push(&work->holders, (struct hsnap_holder){ 0 }))
 		return hsnap_no_memory(err);
 	return HSNAP_OK;
 }
@@ -69,7 +77,8 @@ static enum hsnap_code run(struct hsnap_work *work, struct hsnap_error *err)
 {
 	static enum hsnap_code (*const steps[])(struct hsnap_work *, struct hsnap_error *) = {
 		prepare, hsnap_copy_modules, hsnap_copy_stacks, hsnap_find_segments,
-		hsnap_scan_roots, make_nodes, hsnap_scan_blocks, hsnap_assign_types,
+		hsnap_claim_sites, hsnap_claim_vtables, hsnap_push_types, hsnap_make_layouts,
+		hsnap_scan_roots, hsnap_find_holders, make_nodes, hsnap_scan_blocks, hsnap_assign_types,
 	};
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		enum hsnap_code code = steps[i](work, err);

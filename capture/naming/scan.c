@@ -45,7 +45,7 @@ static bool strong_bit(const struct hsnap_layout *layout, uint64_t offset)
 /* Does a declared pointer stand at this offset of an object, or run of objects, of the type? */
 static bool is_strong(const struct hsnap_work *work, hsnap_dtype_id type, enum hsnap_form form, uint64_t offset)
 {
-	if (!type || !work->layouts)
+	if (!type || !work->layouts || form == HSNAP_FORM_BYTES)
 		return false;
 	const struct hsnap_layout *layout = &work->layouts[type];
 	if (form == HSNAP_FORM_ONE && layout->tail && offset >= layout->tail_offset) {
@@ -176,22 +176,7 @@ enum hsnap_code hsnap_scan_roots(struct hsnap_work *work, struct hsnap_error *er
 	return done ? HSNAP_OK : hsnap_no_memory(err);
 }
 
-/* The first body of a block that is not below `block`. */
-static size_t first_body(const struct hsnap_work *work, uint32_t block)
-{
-	size_t low = 0, high = work->bodies.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (work->bodies.items[middle].block < block)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* Give the reader the longest stretch from block `first` on that lies in one piece. */
-static void open_window(const struct hsnap_work *work, struct hsnap_reader *reader, uint32_t first, uint32_t last)
+void hsnap_open_window(const struct hsnap_work *work, struct hsnap_reader *reader, uint32_t first, uint32_t last)
 {
 	const struct hsnap_block *blocks = work->heap->blocks.items;
 	for (; last > first; last = first + (last - first) / 2)
@@ -207,16 +192,15 @@ static void scan_block_piece(void *context, size_t i)
 	struct piece *piece = &scan->pieces.items[i];
 	struct hsnap_reader reader;
 	hsnap_reader_init(&reader, work->target);
-	size_t body = first_body(work, piece->first);
 	uint32_t hint = 0;
 	for (uint32_t b = piece->first; b < piece->last; b++) {
 		const struct hsnap_block *block = &work->heap->blocks.items[b];
 		const struct hsnap_claim *claim = &work->claims[b];
 		uint64_t end = block->address + block->usable;
 		if (end > reader.end)
-			open_window(work, &reader, b, piece->last);
-		if (body < work->bodies.num && work->bodies.items[body].block == b)
-			end = block->address + work->bodies.items[body++].live;
+			hsnap_open_window(work, &reader, b, piece->last);
+		if (claim->live_only)
+			end = block->address + hsnap_live_bytes(work, b);
 		struct stretch stretch = { .base = block->address, .self = b, .type = claim->type,
 					   .form = claim->form };
 		size_t before = piece->edges.num;

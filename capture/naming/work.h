@@ -8,8 +8,10 @@
 #define HSNAP_CAPTURE_NAMING_WORK_H
 
 #include "capture/naming/index.h"
+#include "capture/naming/keymap.h"
 #include "capture/naming/memory.h"
 #include "capture/naming/naming.h"
+#include "capture/naming/types.h"
 
 /* What a claim says of a block. */
 enum hsnap_form {
@@ -23,7 +25,6 @@ enum hsnap_form {
 enum hsnap_rank {
 	HSNAP_RANK_NONE,
 	HSNAP_RANK_TOLD,    /* a pointer to bytes at its call site: a description */
-	HSNAP_RANK_KIN,     /* claims that contradict each other */
 	HSNAP_RANK_POINTER, /* a typed pointer from a typed place, and the size fits */
 	HSNAP_RANK_LIBRARY, /* a container's node or body */
 	HSNAP_RANK_SITE,    /* the variable at the call site, and its size is the one asked for */
@@ -38,10 +39,10 @@ struct hsnap_claim {
 	bool live_only;    /* a container's body: see bodies */
 };
 
-/* Where a container's body ends: what is beyond is dead capacity. */
+/* A container's body: what is beyond `live` bytes is dead capacity. */
 struct hsnap_body {
 	uint32_t block;
-	uint64_t live; /* bytes from the block's start */
+	uint64_t live;
 };
 
 enum hsnap_holder_kind {
@@ -89,7 +90,9 @@ struct hsnap_work {
 	struct hsnap_block_index index;
 	uint32_t num_blocks;
 	struct hsnap_claim *claims;                          /* one a block */
-	struct hsnap_vec(struct hsnap_body) bodies;          /* in order of block once naming is over */
+	struct hsnap_vec(struct hsnap_body) bodies;          /* of the claims that are live_only */
+	struct hsnap_keymap body_of;                         /* {block} → 1 + index into bodies */
+	struct hsnap_plans plans;                            /* of the types of symbols */
 	struct hsnap_vec(struct hsnap_holder) holders;       /* [0] none */
 	struct hsnap_vec(struct hsnap_segment) segments;     /* in the order in which they become roots */
 	struct hsnap_vec(struct hsnap_half_edge) root_edges; /* of segments, one after the other */
@@ -99,7 +102,21 @@ struct hsnap_work {
 /* roots.c: fill segments: variables, the rest of the areas, frames, values. */
 HSNAP_CHECKED enum hsnap_code hsnap_find_segments(struct hsnap_work *work, struct hsnap_error *err);
 
+/* Bytes of the block that are in use; all that the program asked for, but for a container's body. */
+static inline uint64_t hsnap_live_bytes(const struct hsnap_work *work, uint32_t b)
+{
+	const struct hsnap_block *block = &work->heap->blocks.items[b];
+	if (!work->claims[b].live_only)
+		return block->requested < block->usable ? block->requested : block->usable;
+	return work->bodies.items[hsnap_keymap_get(&work->body_of, (struct hsnap_key){ b, 0 }) - 1].live;
+}
+
+/* layouts.c: bitmaps of the types that claims and segments have. */
+HSNAP_CHECKED enum hsnap_code hsnap_make_layouts(struct hsnap_work *work, struct hsnap_error *err);
+
 /* scan.c */
+/* Give the reader the longest stretch from block `first` on, before `last`, that lies in one piece. */
+void hsnap_open_window(const struct hsnap_work *work, struct hsnap_reader *reader, uint32_t first, uint32_t last);
 /* Fill root_edges and drop the segments that have none. */
 HSNAP_CHECKED enum hsnap_code hsnap_scan_roots(struct hsnap_work *work, struct hsnap_error *err);
 /* Fill the edges of the graph, whose nodes exist. */
@@ -116,9 +133,16 @@ HSNAP_CHECKED enum hsnap_code hsnap_copy_stacks(struct hsnap_work *work, struct 
 /* The frame that a label names: the innermost that is no wrapper and no library's own; NULL: none. */
 const struct hsnap_frame *hsnap_label_frame(const struct hsnap_work *work, uint32_t stack);
 
+/* Is the size that was asked for known? */
+static inline bool hsnap_is_requested(const struct hsnap_work *work, const struct hsnap_block *block)
+{
+	return work->heap->requested_known && !(block->flags & HSNAP_BLOCK_NO_RECORD);
+}
+
+/* The bytes that the program may use as it understands them. */
 static inline uint64_t hsnap_block_size(const struct hsnap_block *block)
 {
-	return block->requested;
+	return block->requested < block->usable ? block->requested : block->usable;
 }
 
 static inline enum hsnap_code hsnap_no_memory(struct hsnap_error *err)

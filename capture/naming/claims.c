@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* claims.c - sizes that fit and claims that win. */
+#include "capture/naming/claims.h"
+
+/* Where only the usable size is known: what rounding leaves, and what an unsplit remainder can. */
+#define USUAL_SLACK 16u
+#define MOST_SLACK 40u
+
+static bool is_object(const struct hsnap_dtype *dtype)
+{
+	return dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION ||
+	       dtype->kind == HSNAP_DTYPE_POINTER;
+}
+
+static enum hsnap_form fit_requested(const struct hsnap_plan *plan, uint64_t each, uint64_t size)
+{
+	if (size == each)
+		return HSNAP_FORM_ONE;
+	if (plan->tail)
+		return size >= plan->tail_offset && size > each ? HSNAP_FORM_ONE : HSNAP_FORM_NONE;
+	return size > each && !(size % each) ? HSNAP_FORM_RUN : HSNAP_FORM_NONE;
+}
+
+static enum hsnap_form fit_usable(const struct hsnap_plan *plan, uint64_t each, uint64_t usable)
+{
+	if (usable < each)
+		return HSNAP_FORM_NONE;
+	if (plan->tail || usable - each < (each > MOST_SLACK ? MOST_SLACK : USUAL_SLACK))
+		return HSNAP_FORM_ONE;
+	return each >= USUAL_SLACK && usable % each < USUAL_SLACK ? HSNAP_FORM_RUN : HSNAP_FORM_NONE;
+}
+
+enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type)
+{
+	const struct hsnap_block *block = &work->heap->blocks.items[b];
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
+	if (!dtype->size || !is_object(dtype))
+		return HSNAP_FORM_NONE;
+	const struct hsnap_plan *plan = hsnap_plan_of(&work->plans, type);
+	if (hsnap_is_requested(work, block))
+		return fit_requested(plan, dtype->size, hsnap_block_size(block));
+	return fit_usable(plan, dtype->size, block->usable);
+}
+
+bool hsnap_claim_block(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type, enum hsnap_form form,
+		       enum hsnap_rank rank)
+{
+	struct hsnap_claim *claim = &work->claims[b];
+	if (claim->form == form && claim->type == type) {
+		if (rank > claim->rank)
+			claim->rank = (uint8_t)rank;
+		return false;
+	}
+	bool kin = claim->form == form && hsnap_starts_with(work->symbols, claim->type, type);
+	bool outer = claim->form == form && !kin && hsnap_starts_with(work->symbols, type, claim->type);
+	if (rank > claim->rank || (rank == claim->rank && outer)) {
+		*claim = (struct hsnap_claim){ .type = type, .form = (uint8_t)form, .rank = (uint8_t)rank,
+					       .holder = claim->holder };
+		return true;
+	}
+	if (!kin && rank == claim->rank && claim->conflicts < UINT8_MAX)
+		claim->conflicts++;
+	return false;
+}
+
+bool hsnap_set_live(struct hsnap_work *work, uint32_t b, uint64_t live)
+{
+	bool is_new;
+	uint32_t *body = hsnap_keymap_at(&work->body_of, (struct hsnap_key){ b, 0 }, &is_new);
+	if (!body)
+		return false;
+	if (is_new) {
+		if (!hsnap_vec_push(&work->bodies, (struct hsnap_body){ .block = b, .live = live }))
+			return false;
+		*body = (uint32_t)work->bodies.num;
+	} else if (work->bodies.items[*body - 1].live < live) {
+		work->bodies.items[*body - 1].live = live;
+	}
+	work->claims[b].live_only = true;
+	return true;
+}

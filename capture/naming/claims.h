@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* claims.h - what is said of blocks, and which of it is believed.  Private to capture/naming. */
+#ifndef HSNAP_CAPTURE_NAMING_CLAIMS_H
+#define HSNAP_CAPTURE_NAMING_CLAIMS_H
+
+#include "capture/naming/work.h"
+
+/* Would an object of the type, or a run of them, fill the block?  NONE: no. */
+enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type);
+
+/**
+ * Put a claim to a block's: the greater rank is kept; of two equal ones that which
+ * begins with the other, else the first, and the conflict is counted.
+ * @return true if the block's claim changed, and what it points to is to be seen
+ */
+bool hsnap_claim_block(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type, enum hsnap_form form,
+		       enum hsnap_rank rank);
+
+/* The block is the body of a container of which `live` bytes are in use; false: out of memory. */
+bool hsnap_set_live(struct hsnap_work *work, uint32_t block, uint64_t live);
+
+/* sites.c, vtable.c, push.c: the sources of claims; none does anything without symbols. */
+HSNAP_CHECKED enum hsnap_code hsnap_claim_sites(struct hsnap_work *work, struct hsnap_error *err);
+HSNAP_CHECKED enum hsnap_code hsnap_claim_vtables(struct hsnap_work *work, struct hsnap_error *err);
+HSNAP_CHECKED enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *err);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* holders.c - a second walk along all declared pointers, now that the names are known. */
+#include "capture/naming/holders.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#include "capture/naming/claims.h"
+#include "capture/naming/walk.h"
+#include "snapshot/base/cleanup.h"
+
+#define MAX_NESTING 4
+#define MAX_PATH 512
+
+struct search {
+	struct hsnap_work *work;
+	struct hsnap_walk walk;
+	uint32_t hint;
+	struct hsnap_holder place; /* of the object that is walked; b counts from its start */
+	struct hsnap_keymap known; /* {kind, a; b} → index into holders */
+	bool failed; /* out of memory */
+};
+
+static void search_deinit(struct search *search)
+{
+	hsnap_keymap_deinit(&search->known);
+}
+
+static uint32_t intern(struct search *search, struct hsnap_holder holder)
+{
+	bool is_new;
+	struct hsnap_key key = { (uint64_t)holder.kind << 40 | (uint64_t)holder.bytes << 32 | holder.a, holder.b };
+	uint32_t *number = hsnap_keymap_at(&search->known, key, &is_new);
+	if (number && is_new) {
+		*number = (uint32_t)search->work->holders.num;
+		if (!hsnap_vec_push(&search->work->holders, holder))
+			number = NULL;
+	}
+	search->failed |= !number;
+	return number ? *number : 0;
+}
+
+static bool is_bytes(const struct hsnap_dtype *dtype)
+{
+	return dtype->kind == HSNAP_DTYPE_BYTE || dtype->kind == HSNAP_DTYPE_SCALAR;
+}
+
+/* A pointer to bytes at a block's start proves what an allocation to `char *` only tells. */
+static void prove_bytes(struct search *search, uint32_t b, hsnap_dtype_id type)
+{
+	struct hsnap_claim *claim = &search->work->claims[b];
+	if (claim->rank >= HSNAP_RANK_POINTER)
+		return;
+	claim->type = type;
+	claim->form = HSNAP_FORM_BYTES;
+	claim->rank = HSNAP_RANK_POINTER;
+}
+
+/* Elements of pointers and library objects have no name of their own to hold by. */
+static bool wants_holder(const struct hsnap_work *work, const struct hsnap_claim *claim)
+{
+	if (claim->form != HSNAP_FORM_RUN)
+		return claim->form != HSNAP_FORM_ONE;
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, claim->type);
+	return dtype->kind == HSNAP_DTYPE_POINTER ||
+	       !strncmp(hsnap_str(&work->symbols->strings, dtype->name), "std::", 5);
+}
+
+static void visit(void *context, const struct hsnap_found *found)
+{
+	struct search *search = context;
+	struct hsnap_work *work = search->work;
+	uint32_t b = hsnap_block_index_find(&work->index, found->value, &search->hint);
+	if (b == HSNAP_NO_BLOCK || work->heap->blocks.items[b].address != found->value ||
+	    !wants_holder(work, &work->claims[b]))
+		return;
+	struct hsnap_claim *claim = &work->claims[b];
+	struct hsnap_holder holder = search->place;
+	holder.b += found->offset;
+	holder.bytes = is_bytes(hsnap_dtype(work->symbols, found->type));
+	bool better = !claim->holder || (holder.bytes && !work->holders.items[claim->holder].bytes);
+	if (better)
+		claim->holder = intern(search, holder);
+	if (holder.bytes)
+		prove_bytes(search, b, found->type);
+}
+
+/* What a block's own pointers are called by. */
+static struct hsnap_holder place_of_block(const struct hsnap_work *work, uint32_t b)
+{
+	const struct hsnap_claim *claim = &work->claims[b];
+	const char *name = hsnap_str(&work->symbols->strings, hsnap_dtype(work->symbols, claim->type)->name);
+	if (claim->form == HSNAP_FORM_RUN && wants_holder(work, claim))
+		return (struct hsnap_holder){ .kind = HSNAP_HOLDER_ELEMENT, .a = b };
+	/* What a control block was made for stands in its storage. */
+	hsnap_dtype_id made = !strncmp(name, "std::_Sp_counted_ptr_inplace<", 29)
+				      ? hsnap_type_argument(work->symbols, claim->type, 0) : 0;
+	if (made)
+		return (struct hsnap_holder){ .kind = HSNAP_HOLDER_MEMBER, .a = made, .b = (uint64_t)0 - 16 };
+	return (struct hsnap_holder){ .kind = HSNAP_HOLDER_MEMBER, .a = claim->type };
+}
+
+static struct hsnap_holder place_of_segment(const struct hsnap_work *work, uint32_t s)
+{
+	const struct hsnap_segment *segment = &work->segments.items[s];
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, segment->type);
+	if (dtype->kind == HSNAP_DTYPE_STRUCT &&
+	    strncmp(hsnap_str(&work->symbols->strings, dtype->name), "std::", 5))
+		return (struct hsnap_holder){ .kind = HSNAP_HOLDER_MEMBER, .a = segment->type };
+	return (struct hsnap_holder){ .kind = HSNAP_HOLDER_VARIABLE, .a = s };
+}
+
+static void walk_blocks(struct search *search, bool exact)
+{
+	struct hsnap_work *work = search->work;
+	for (uint32_t b = 0; b < work->num_blocks && !search->failed; b++) {
+		const struct hsnap_claim *claim = &work->claims[b];
+		if (claim->form != HSNAP_FORM_ONE && claim->form != HSNAP_FORM_RUN)
+			continue;
+		if ((claim->rank >= HSNAP_RANK_SITE) != exact)
+			continue;
+		search->place = place_of_block(work, b);
+		hsnap_walk_block(&search->walk, b);
+	}
+}
+
+static void walk_segments(struct search *search, bool stack)
+{
+	struct hsnap_work *work = search->work;
+	for (uint32_t s = 0; s < work->segments.num && !search->failed; s++) {
+		const struct hsnap_segment *segment = &work->segments.items[s];
+		if (!segment->type || (segment->root.kind == HSNAP_ROOT_STACK) != stack)
+			continue;
+		search->place = place_of_segment(work, s);
+		hsnap_walk_segment(&search->walk, segment);
+	}
+}
+
+enum hsnap_code hsnap_find_holders(struct hsnap_work *work, struct hsnap_error *err)
+{
+	if (!work->symbols)
+		return HSNAP_OK;
+	hsnap_auto(search_deinit) struct search search = { .work = work };
+	hsnap_walk_init(&search.walk, work, visit, &search);
+	walk_blocks(&search, true);
+	walk_blocks(&search, false);
+	walk_segments(&search, false);
+	walk_segments(&search, true);
+	return search.failed || work->plans.failed ? hsnap_no_memory(err) : HSNAP_OK;
+}
+
+/* ".names[3]" as ".names[*]": a row for each element helps nobody. */
+static void merge_elements(char *path)
+{
+	char *to = path;
+	const char *from = path;
+	while (*from) {
+		bool index = *from == '[' && isdigit((unsigned char)from[1]);
+		*to++ = *from++;
+		while (index && isdigit((unsigned char)from[1]))
+			from++;
+		if (index) {
+			*to++ = '*';
+			from++;
+		}
+	}
+	*to = '\0';
+}
+
+static hsnap_string member_text(struct hsnap_work *work, struct hsnap_convert *convert, const char *of,
+				hsnap_dtype_id dtype, uint64_t offset)
+{
+	char path[MAX_PATH];
+	hsnap_type_id type = hsnap_convert_type(convert, dtype);
+	struct hsnap_snapshot *snapshot = work->snapshot;
+	hsnap_member_path(snapshot, type, offset, path, sizeof(path));
+	merge_elements(path);
+	if (!of)
+		return hsnap_strings_addf(&snapshot->strings, "in %s%s",
+					  hsnap_text(snapshot, snapshot->types.items[type].name), path);
+	return hsnap_strings_addf(&snapshot->strings, "%s%s", of, path);
+}
+
+static hsnap_string variable_text(struct hsnap_work *work, struct hsnap_convert *convert,
+				  const struct hsnap_holder *holder)
+{
+	const struct hsnap_segment *segment = &work->segments.items[holder->a];
+	struct hsnap_snapshot *snapshot = work->snapshot;
+	char path[MAX_PATH];
+	hsnap_member_path(snapshot, hsnap_convert_type(convert, segment->type), holder->b, path, sizeof(path));
+	merge_elements(path);
+	const char *function = hsnap_text(snapshot, segment->root.function);
+	return hsnap_strings_addf(&snapshot->strings, "in %s%s%s%s", hsnap_text(snapshot, segment->root.name), path,
+				  function[0] ? " of " : "", function);
+}
+
+static hsnap_string nested_text(struct hsnap_work *work, struct hsnap_convert *convert, uint32_t number,
+				unsigned depth)
+{
+	const struct hsnap_holder holder = work->holders.items[number];
+	if (!number || depth == MAX_NESTING)
+		return 0;
+	if (holder.kind == HSNAP_HOLDER_VARIABLE)
+		return variable_text(work, convert, &holder);
+	if (holder.kind == HSNAP_HOLDER_MEMBER)
+		return member_text(work, convert, NULL, holder.a, holder.b);
+	const struct hsnap_claim *claim = &work->claims[holder.a];
+	hsnap_string outer = nested_text(work, convert, claim->holder, depth + 1);
+	if (!outer || outer == HSNAP_NO_STRING)
+		return outer ? outer : member_text(work, convert, NULL, claim->type, holder.b);
+	hsnap_auto(hsnap_freep) char *of = NULL;
+	if (asprintf(&of, "%s[*]", hsnap_text(work->snapshot, outer)) < 0) {
+		of = NULL;
+		return HSNAP_NO_STRING;
+	}
+	return member_text(work, convert, of, claim->type, holder.b);
+}
+
+hsnap_string hsnap_holder_text(struct hsnap_work *work, struct hsnap_convert *convert, uint32_t holder)
+{
+	return nested_text(work, convert, holder, 0);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* holders.h - the members and variables that lead to blocks without a type.  Private to capture/naming. */
+#ifndef HSNAP_CAPTURE_NAMING_HOLDERS_H
+#define HSNAP_CAPTURE_NAMING_HOLDERS_H
+
+#include "capture/naming/convert.h"
+#include "capture/naming/work.h"
+
+/**
+ * Find the holder of each block that is bytes or nothing, and of each run of pointers
+ * or library objects (whose elements are holders in turn).
+ *
+ * Of several the first counts: exact blocks before proved ones before variables, each in
+ * order of address; but one that says what the bytes are before one to void.
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_find_holders(struct hsnap_work *work, struct hsnap_error *err);
+
+/* "in DictNode.key", "in g_title", "in names of main"; "" for holder 0. */
+hsnap_string hsnap_holder_text(struct hsnap_work *work, struct hsnap_convert *convert, uint32_t holder);
+
+#endif

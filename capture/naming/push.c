@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * push.c - types pushed along declared pointers, from all typed places at once.
+ *
+ * Typed places are variables and blocks with a name; a block that gets one is
+ * put on the work list and becomes a typed place itself.  A pointer to pointers
+ * waits until no struct claims its block (typing a link field's neighbour as an
+ * array makes a cascade of nonsense).
+ */
+#include "capture/naming/claims.h"
+#include "capture/naming/walk.h"
+#include "snapshot/base/cleanup.h"
+
+/* A block that a pointer to pointers leads to. */
+struct waiting {
+	uint32_t block;
+	hsnap_dtype_id pointer; /* type of its elements */
+};
+
+struct push {
+	struct hsnap_work *work;
+	struct hsnap_walk walk;
+	uint32_t hint;
+	struct hsnap_vec(uint32_t) queue;
+	struct hsnap_vec(struct waiting) waiting;
+	struct hsnap_keymap seen; /* {block, pointer}: has waited */
+	bool failed; /* out of memory */
+};
+
+static void push_deinit(struct push *push)
+{
+	hsnap_vec_deinit(&push->queue);
+	hsnap_vec_deinit(&push->waiting);
+	hsnap_keymap_deinit(&push->seen);
+}
+
+static void claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_form form, enum hsnap_rank rank)
+{
+	if (hsnap_claim_block(push->work, b, type, form, rank) && !hsnap_vec_push(&push->queue, b))
+		push->failed = true;
+}
+
+static void wait_for_arrays(struct push *push, uint32_t b, hsnap_dtype_id pointer)
+{
+	bool is_new;
+	if (push->work->claims[b].rank >= HSNAP_RANK_POINTER)
+		return;
+	if (!hsnap_keymap_at(&push->seen, (struct hsnap_key){ b, pointer }, &is_new) ||
+	    (is_new && !hsnap_vec_push(&push->waiting, (struct waiting){ b, pointer })))
+		push->failed = true;
+}
+
+/* A pointer to one object or a run of them; an array type stands for its elements. */
+static void push_pointer(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_rank rank)
+{
+	const struct hsnap_symbols *symbols = push->work->symbols;
+	for (unsigned depth = 0; depth < 8 && hsnap_dtype(symbols, type)->kind == HSNAP_DTYPE_ARRAY; depth++)
+		type = hsnap_dtype(symbols, type)->target;
+	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
+	if (dtype->kind == HSNAP_DTYPE_POINTER) {
+		wait_for_arrays(push, b, type);
+	} else if (dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION) {
+		enum hsnap_form form = hsnap_fit(push->work, b, type);
+		if (form)
+			claim(push, b, type, form, rank);
+	}
+}
+
+/* A container's body; bytes and scalars are told apart by their holders later. */
+static void push_body(struct push *push, uint32_t b, const struct hsnap_found *found)
+{
+	struct hsnap_work *work = push->work;
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, found->type);
+	bool objects = dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION ||
+		       dtype->kind == HSNAP_DTYPE_POINTER;
+	if (!objects || !dtype->size || found->live > work->heap->blocks.items[b].usable)
+		return;
+	claim(push, b, found->type, HSNAP_FORM_RUN, HSNAP_RANK_LIBRARY);
+	const struct hsnap_claim *now = &work->claims[b];
+	if (now->form == HSNAP_FORM_RUN && now->type == found->type && !hsnap_set_live(work, b, found->live))
+		push->failed = true;
+}
+
+static void visit(void *context, const struct hsnap_found *found)
+{
+	struct push *push = context;
+	uint32_t b = hsnap_block_index_find(&push->work->index, found->value, &push->hint);
+	if (b == HSNAP_NO_BLOCK || push->work->heap->blocks.items[b].address != found->value)
+		return; /* what points inside names a member, and not the block */
+	switch (found->kind) {
+	case HSNAP_SLOT_POINTER:
+		push_pointer(push, b, found->type, HSNAP_RANK_POINTER);
+		break;
+	case HSNAP_SLOT_NODE:
+		push_pointer(push, b, found->type, HSNAP_RANK_LIBRARY);
+		break;
+	default:
+		push_body(push, b, found);
+	}
+}
+
+static void drain(struct push *push)
+{
+	while (push->queue.num && !push->failed)
+		hsnap_walk_block(&push->walk, push->queue.items[--push->queue.num]);
+}
+
+/* May a pointer to the type have this value, by all that is known? */
+static bool is_target(struct push *push, uint64_t value, hsnap_dtype_id type)
+{
+	struct hsnap_work *work = push->work;
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
+	bool object = dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION;
+	if (!value)
+		return true;
+	uint32_t b = hsnap_block_index_find(&work->index, value, &push->hint);
+	if (b == HSNAP_NO_BLOCK)
+		return object ? hsnap_target_module(work->target, value) != NULL
+			      : hsnap_target_mapping(work->target, value) != NULL;
+	if (!object)
+		return true;
+	const struct hsnap_claim *claim = &work->claims[b];
+	if (work->heap->blocks.items[b].address != value)
+		return false;
+	if (claim->rank >= HSNAP_RANK_POINTER)
+		return claim->rank == HSNAP_RANK_VTABLE || hsnap_starts_with(work->symbols, claim->type, type);
+	return hsnap_fit(work, b, type) == HSNAP_FORM_ONE;
+}
+
+/* Is every word of the block null or a pointer such as it is said to hold? */
+static bool all_targets(struct push *push, const struct waiting *waiting)
+{
+	const struct hsnap_block *block = &push->work->heap->blocks.items[waiting->block];
+	uint64_t size = hsnap_block_size(block), word;
+	if (hsnap_is_requested(push->work, block) && size % 8)
+		return false;
+	hsnap_dtype_id type = hsnap_dtype(push->work->symbols, waiting->pointer)->target;
+	hsnap_reader_window(&push->walk.reader, block->address, block->address + size);
+	for (uint64_t at = 0; at + 8 <= size; at += 8)
+		if (!hsnap_reader_word(&push->walk.reader, block->address + at, &word) ||
+		    !is_target(push, word, type))
+			return false;
+	return size >= 8;
+}
+
+/* Arrays of pointers, once structs have had their say; what they hold may lead to more. */
+static void take_waiting(struct push *push)
+{
+	for (size_t i = 0; i < push->waiting.num && !push->failed; i++) {
+		struct waiting waiting = push->waiting.items[i];
+		if (push->work->claims[waiting.block].rank >= HSNAP_RANK_POINTER || !all_targets(push, &waiting))
+			continue;
+		claim(push, waiting.block, waiting.pointer, HSNAP_FORM_RUN, HSNAP_RANK_POINTER);
+		drain(push);
+	}
+}
+
+enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *err)
+{
+	if (!work->symbols)
+		return HSNAP_OK;
+	hsnap_auto(push_deinit) struct push push = { .work = work };
+	hsnap_walk_init(&push.walk, work, visit, &push);
+	for (size_t i = 0; i < work->segments.num && !push.failed; i++)
+		hsnap_walk_segment(&push.walk, &work->segments.items[i]);
+	for (uint32_t b = 0; b < work->num_blocks && !push.failed; b++)
+		if (work->claims[b].rank >= HSNAP_RANK_SITE)
+			hsnap_walk_block(&push.walk, b);
+	drain(&push);
+	take_waiting(&push);
+	return push.failed || work->plans.failed ? hsnap_no_memory(err) : HSNAP_OK;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shorten.c - reads a type's name as nested templates and writes it again, shorter.
+ *
+ * What does not read as one (lambdas, operators, deep nesting) is copied as it is.
+ */
+#include "capture/naming/shorten.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "snapshot/base/vec.h"
+
+#define MAX_DEPTH 32
+#define MAX_ARGUMENTS 64
+
+struct text hsnap_vec_body(char);
+
+struct parser {
+	const char *at;
+	bool failed; /* out of memory */
+};
+
+static void put(struct parser *parser, struct text *out, const char *bytes, size_t len)
+{
+	if (!hsnap_vec_reserve(out, len + 1)) {
+		parser->failed = true;
+		return;
+	}
+	memcpy(out->items + out->num, bytes, len);
+	out->num += len;
+	out->items[out->num] = '\0';
+}
+
+static void put_text(struct parser *parser, struct text *out, const char *text)
+{
+	put(parser, out, text, strlen(text));
+}
+
+static bool begins(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+/* Arguments that the library's templates have by default. */
+static bool is_default(const char *argument)
+{
+	static const char *const prefixes[] = {
+		"std::allocator<", "std::char_traits<", "std::less<", "std::hash<", "std::equal_to<",
+		"std::default_delete<", "(__gnu_cxx::_Lock_policy)",
+	};
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (begins(argument, prefixes[i]))
+			return true;
+	return false;
+}
+
+/* Names that a template and its first argument have of their own. */
+static const struct {
+	const char *base, *argument, *name;
+} aliases[] = {
+	{ "std::basic_string", "char", "std::string" },
+	{ "std::basic_string", "wchar_t", "std::wstring" },
+	{ "std::basic_string", "char16_t", "std::u16string" },
+	{ "std::basic_string", "char32_t", "std::u32string" },
+	{ "std::basic_string_view", "char", "std::string_view" },
+};
+
+static const struct {
+	const char *base;
+	const char *map;   /* where the element is a pair with a constant key */
+	const char *other;
+} nodes[] = {
+	{ "std::__detail::_Hash_node", "std::unordered_map", "std::unordered_set" },
+	{ "std::_Rb_tree_node", "std::map", "std::set" },
+	{ "std::_List_node", "std::list", "std::list" },
+	{ "std::_Fwd_list_node", "std::forward_list", "std::forward_list" },
+};
+
+/* "std::list<T>::node" for what the library calls std::_List_node<T>. */
+static bool put_node(struct parser *parser, struct text *out, const char *base, const char *element)
+{
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
+		if (strcmp(base, nodes[i].base))
+			continue;
+		bool map = begins(element, "std::pair<const ") && strcmp(nodes[i].map, nodes[i].other);
+		put_text(parser, out, map ? nodes[i].map : nodes[i].other);
+		put_text(parser, out, "<");
+		if (map)
+			put(parser, out, element + strlen("std::pair<const "), strlen(element) - strlen("std::pair<const >"));
+		else
+			put_text(parser, out, element);
+		put_text(parser, out, ">::node");
+		return true;
+	}
+	return false;
+}
+
+/* Names that are something else altogether; `base` is the template's, cut off `out` before. */
+static bool put_special(struct parser *parser, struct text *out, const char *base, const struct text *arguments,
+			size_t num)
+{
+	const char *first = arguments[0].items;
+	for (size_t i = 0; num == 1 && i < sizeof(aliases) / sizeof(*aliases); i++) {
+		if (strcmp(base, aliases[i].base) || strcmp(first, aliases[i].argument))
+			continue;
+		put_text(parser, out, aliases[i].name);
+		return true;
+	}
+	if (!strcmp(base, "std::_Sp_counted_ptr_inplace")) {
+		put_text(parser, out, first);
+		put_text(parser, out, " (make_shared)");
+		return true;
+	}
+	return put_node(parser, out, base, first);
+}
+
+static void put_template(struct parser *parser, struct text *out, size_t word, const struct text *arguments,
+			 size_t num)
+{
+	struct text base = { 0 };
+	put_text(parser, &base, out->num > word ? out->items + word : "");
+	if (parser->failed)
+		goto end;
+	const char *inner = "std::__cxx11::";
+	if (begins(base.items, inner))
+		memmove(base.items + 5, base.items + strlen(inner), strlen(base.items + strlen(inner)) + 1);
+	bool library = begins(base.items, "std::") || begins(base.items, "__gnu_cxx::");
+	while (library && num > 1 && arguments[num - 1].num && is_default(arguments[num - 1].items))
+		num--;
+	out->num = word;
+	if (num && arguments[0].num && put_special(parser, out, base.items, arguments, num))
+		goto end;
+	put_text(parser, out, base.items);
+	put_text(parser, out, "<");
+	for (size_t i = 0; i < num; i++) {
+		put_text(parser, out, i ? ", " : "");
+		put_text(parser, out, arguments[i].num ? arguments[i].items : "");
+	}
+	put_text(parser, out, ">");
+end:
+	hsnap_vec_deinit(&base);
+}
+
+/* What begins with '<' and is no template: to its own '>'. */
+static void copy_angle(struct parser *parser, struct text *out)
+{
+	int depth = 0;
+	do {
+		char c = *parser->at++;
+		depth += c == '<' ? 1 : c == '>' ? -1 : 0;
+		put(parser, out, &c, 1);
+	} while (depth && *parser->at);
+}
+
+static void parse(struct parser *parser, struct text *out, unsigned depth);
+
+/* At the '<' of a template whose name stands in `out` from `word` on. */
+static void parse_template(struct parser *parser, struct text *out, size_t word, unsigned depth)
+{
+	struct text arguments[MAX_ARGUMENTS] = { 0 };
+	const char *start = parser->at++;
+	size_t num = 0;
+	for (; num < MAX_ARGUMENTS && *parser->at; num++) {
+		while (*parser->at == ' ')
+			parser->at++;
+		parse(parser, &arguments[num], depth + 1);
+		while (arguments[num].num && arguments[num].items[arguments[num].num - 1] == ' ')
+			arguments[num].items[--arguments[num].num] = '\0';
+		if (*parser->at != ',')
+			break;
+		parser->at++;
+	}
+	if (*parser->at == '>') {
+		parser->at++;
+		put_template(parser, out, word, arguments, num + 1);
+	} else {
+		parser->at = start;
+		copy_angle(parser, out);
+	}
+	for (size_t i = 0; i < MAX_ARGUMENTS; i++)
+		hsnap_vec_deinit(&arguments[i]);
+}
+
+static bool is_template_start(const struct text *out, size_t word)
+{
+	if (!out->num || out->num == word)
+		return false;
+	char last = out->items[out->num - 1];
+	if (!isalnum((unsigned char)last) && last != '_')
+		return false;
+	const char *operator_ = "operator";
+	size_t len = strlen(operator_);
+	return out->num < len || memcmp(out->items + out->num - len, operator_, len);
+}
+
+/* Up to the ',' or '>' that ends an argument, or the end of all. */
+static void parse(struct parser *parser, struct text *out, unsigned depth)
+{
+	size_t word = out->num; /* where the name that is being read began */
+	int round = 0;
+	while (*parser->at && !parser->failed) {
+		char c = *parser->at;
+		if (!round && depth && (c == ',' || c == '>'))
+			break;
+		if (c == '<') {
+			if (is_template_start(out, word) && depth < MAX_DEPTH)
+				parse_template(parser, out, word, depth);
+			else
+				copy_angle(parser, out);
+			continue;
+		}
+		round += c == '(' ? 1 : c == ')' ? -1 : 0;
+		put(parser, out, &c, 1);
+		parser->at++;
+		if (c == ' ' || c == '(' || c == ')' || c == ',' || c == '*' || c == '&')
+			word = out->num;
+	}
+}
+
+char *hsnap_shorten(const char *name)
+{
+	struct parser parser = { .at = name };
+	struct text out = { 0 };
+	put_text(&parser, &out, "");
+	if (begins(name, "std::__detail::") && !strchr(name, '<'))
+		parser.at += strlen("std::__detail::");
+	parse(&parser, &out, 0);
+	if (!parser.failed)
+		return out.items;
+	hsnap_vec_deinit(&out);
+	return NULL;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sites.c - types by the call that allocated.
+ *
+ * The variable that is handed the result of the allocating call tells what was
+ * wanted, if its type has the size that was asked for.  Each stack has at most
+ * one site: its innermost frame with a typed result; frames farther out are
+ * looked at only where the one before hands on what it got.  What a site's
+ * blocks are is decided once, from the sizes of all of them: a site that
+ * allocates one to five lines allocates arrays of lines.
+ */
+#include <stdlib.h>
+
+#include "capture/naming/claims.h"
+#include "snapshot/base/cleanup.h"
+
+#define MAX_CANDIDATES 8
+
+/* One type that a site's variable may point to, and how the live blocks' sizes bear it. */
+struct candidate {
+	hsnap_dtype_id type;
+	bool equal, multiple, holds_tail; /* true of all blocks so far */
+};
+
+struct site {
+	struct candidate candidates[MAX_CANDIDATES];
+	uint32_t num;
+	bool hinted;         /* an allocator's own template argument: no variable */
+	/* Once decided: */
+	hsnap_dtype_id type; /* 0: cannot be told */
+	enum hsnap_form form;
+	enum hsnap_rank rank;
+};
+
+struct sites {
+	struct hsnap_work *work;
+	struct site *sites;   /* one a PC of symbols */
+	uint32_t *of_stack;   /* 1 + index into sites; 0: none */
+};
+
+static void sites_deinit(struct sites *sites)
+{
+	free(sites->sites);
+	free(sites->of_stack);
+}
+
+static void add_candidate(struct site *site, hsnap_dtype_id type)
+{
+	for (uint32_t i = 0; i < site->num; i++)
+		if (site->candidates[i].type == type)
+			return;
+	if (type && site->num < MAX_CANDIDATES)
+		site->candidates[site->num++] =
+			(struct candidate){ .type = type, .equal = true, .multiple = true, .holds_tail = true };
+}
+
+static void make_sites(struct sites *sites)
+{
+	const struct hsnap_symbols *symbols = sites->work->symbols;
+	for (size_t p = 0; p < symbols->pcs.num; p++) {
+		const struct hsnap_dpc *pc = &symbols->pcs.items[p];
+		struct site *site = &sites->sites[p];
+		for (uint32_t f = 0; f < pc->num_frames && !site->num; f++)
+			add_candidate(site, symbols->frames.items[pc->first_frame + f].allocates);
+		site->hinted = site->num;
+		for (uint32_t r = 0; r < pc->num_results && !site->hinted; r++)
+			add_candidate(site, symbols->results.items[pc->first_result + r].pointee);
+	}
+}
+
+static bool is_object(const struct hsnap_symbols *symbols, hsnap_dtype_id type)
+{
+	uint8_t kind = hsnap_dtype(symbols, type)->kind;
+	return kind == HSNAP_DTYPE_STRUCT || kind == HSNAP_DTYPE_UNION || kind == HSNAP_DTYPE_POINTER;
+}
+
+static bool has_object(const struct sites *sites, const struct site *site)
+{
+	for (uint32_t i = 0; i < site->num; i++)
+		if (is_object(sites->work->symbols, site->candidates[i].type))
+			return true;
+	return false;
+}
+
+/* Are all functions that stand at the PC an allocator's own? */
+static bool is_allocator(const struct hsnap_symbols *symbols, const struct hsnap_dpc *pc)
+{
+	static const char *const prefixes[] = {
+		"operator new", "std::__new_allocator<", "std::allocator<", "std::allocator_traits<",
+		"__gnu_cxx::new_allocator<",
+	};
+	for (uint32_t f = 0; f < pc->num_frames; f++) {
+		const char *name = hsnap_str(&symbols->strings, symbols->frames.items[pc->first_frame + f].function);
+		size_t i = 0, num = sizeof(prefixes) / sizeof(*prefixes);
+		while (i < num && strncmp(name, prefixes[i], strlen(prefixes[i])))
+			i++;
+		if (i == num)
+			return false;
+	}
+	return pc->num_frames;
+}
+
+/* The innermost site of the stack whose variable points to objects; else to bytes; else 0. */
+static uint32_t site_of_stack(const struct sites *sites, const struct hsnap_raw_stack *stack)
+{
+	const struct hsnap_work *work = sites->work;
+	uint32_t bytes = 0;
+	for (uint32_t p = 0; p < stack->num_pcs; p++) {
+		const struct hsnap_dpc *pc =
+			hsnap_symbols_pc(work->symbols, work->heap->pcs.items[stack->first_pc + p]);
+		if (!pc)
+			break;
+		uint32_t number = (uint32_t)(pc - work->symbols->pcs.items);
+		const struct site *site = &sites->sites[number];
+		if (has_object(sites, site))
+			return number + 1;
+		if (site->num && !bytes)
+			bytes = number + 1;
+		if (site->hinted || !(pc->returns_result || is_allocator(work->symbols, pc)))
+			break;
+	}
+	return bytes;
+}
+
+static void find_sites(struct sites *sites)
+{
+	const struct hsnap_heap *heap = sites->work->heap;
+	for (size_t i = 1; i < heap->stacks.num; i++)
+		sites->of_stack[i] = site_of_stack(sites, &heap->stacks.items[i]);
+}
+
+static struct site *site_of_block(const struct sites *sites, const struct hsnap_block *block)
+{
+	if (block->stack >= sites->work->heap->stacks.num || !hsnap_is_requested(sites->work, block))
+		return NULL;
+	uint32_t number = sites->of_stack[block->stack];
+	return number ? &sites->sites[number - 1] : NULL;
+}
+
+static void see_size(struct hsnap_work *work, struct candidate *candidate, uint64_t size)
+{
+	uint64_t each = hsnap_dtype(work->symbols, candidate->type)->size;
+	const struct hsnap_plan *plan = hsnap_plan_of(&work->plans, candidate->type);
+	candidate->equal &= size == each;
+	candidate->multiple &= each && size >= each && !(size % each);
+	candidate->holds_tail &= plan->tail && size >= plan->tail_offset;
+}
+
+static void see_sizes(struct sites *sites)
+{
+	struct hsnap_work *work = sites->work;
+	for (uint32_t b = 0; b < work->num_blocks; b++) {
+		struct site *site = site_of_block(sites, &work->heap->blocks.items[b]);
+		for (uint32_t i = 0; site && i < site->num; i++)
+			see_size(work, &site->candidates[i], hsnap_block_size(&work->heap->blocks.items[b]));
+	}
+}
+
+/* How well a candidate bears the sizes; equal ones that differ are a conflict. */
+static int fitness(const struct hsnap_symbols *symbols, const struct candidate *candidate)
+{
+	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, candidate->type);
+	switch (dtype->kind) {
+	case HSNAP_DTYPE_STRUCT:
+	case HSNAP_DTYPE_UNION:
+		return candidate->equal ? 5 : candidate->holds_tail ? 4 : candidate->multiple ? 3 : 0;
+	case HSNAP_DTYPE_POINTER:
+		return candidate->multiple ? 3 : 0;
+	case HSNAP_DTYPE_SCALAR:
+		return candidate->multiple ? 2 : 0;
+	case HSNAP_DTYPE_BYTE:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* A container's allocator knows nodes, of which it makes one at a time, and elements. */
+static void decide_hinted(const struct hsnap_symbols *symbols, struct site *site)
+{
+	const struct candidate *candidate = &site->candidates[0];
+	const char *name = hsnap_str(&symbols->strings, hsnap_dtype(symbols, candidate->type)->name), *base;
+	bool node = hsnap_node_family(name, &base) || !strncmp(name, "std::_Sp_counted_", 17);
+	int fit = fitness(symbols, candidate);
+	if (!fit || (node && fit != 5))
+		return;
+	site->type = candidate->type;
+	site->form = node ? HSNAP_FORM_ONE : fit > 2 ? HSNAP_FORM_RUN : HSNAP_FORM_BYTES;
+	site->rank = fit > 1 ? HSNAP_RANK_SITE : HSNAP_RANK_TOLD;
+}
+
+static void decide(const struct hsnap_symbols *symbols, struct site *site)
+{
+	int best = 0;
+	bool conflict = false;
+	for (uint32_t i = 0; i < site->num; i++) {
+		int fit = fitness(symbols, &site->candidates[i]);
+		if (fit < best || !fit)
+			continue;
+		conflict = fit == best;
+		best = fit;
+		site->type = site->candidates[i].type;
+	}
+	if (conflict || !best) {
+		site->type = 0;
+		return;
+	}
+	site->form = best >= 4 ? HSNAP_FORM_ONE : best == 3 ? HSNAP_FORM_RUN : HSNAP_FORM_BYTES;
+	site->rank = best > 1 ? HSNAP_RANK_SITE : HSNAP_RANK_TOLD;
+}
+
+static void claim_blocks(const struct sites *sites)
+{
+	struct hsnap_work *work = sites->work;
+	for (uint32_t b = 0; b < work->num_blocks; b++) {
+		const struct site *site = site_of_block(sites, &work->heap->blocks.items[b]);
+		if (site && site->type)
+			hsnap_claim_block(work, b, site->type, site->form, site->rank);
+	}
+}
+
+enum hsnap_code hsnap_claim_sites(struct hsnap_work *work, struct hsnap_error *err)
+{
+	if (!work->symbols || !work->symbols->pcs.num)
+		return HSNAP_OK;
+	hsnap_auto(sites_deinit) struct sites sites = { .work = work };
+	sites.sites = calloc(work->symbols->pcs.num, sizeof(*sites.sites));
+	sites.of_stack = calloc(work->heap->stacks.num, sizeof(*sites.of_stack));
+	if (!sites.sites || !sites.of_stack)
+		return hsnap_no_memory(err);
+	make_sites(&sites);
+	find_sites(&sites);
+	see_sizes(&sites);
+	for (size_t p = 0; p < work->symbols->pcs.num; p++) {
+		struct site *site = &sites.sites[p];
+		if (site->hinted)
+			decide_hinted(work->symbols, site);
+		else
+			decide(work->symbols, site);
+	}
+	claim_blocks(&sites);
+	return HSNAP_OK;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * types.c - flattens types into plans.
+ *
+ * Debug info is the target's choice: nesting is bounded, and a type that has
+ * more pointers than its size has room for is taken to have none.
+ */
+#include "capture/naming/types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DEPTH 64
+#define MAX_INLINE 256 /* slots of a member that are copied; more stay one loop of one */
+
+enum plan_state { UNKNOWN, MAKING, MADE };
+
+struct builder {
+	struct hsnap_plans *plans;
+	struct hsnap_vec(struct hsnap_slot) slots;
+	uint64_t words;
+};
+
+static const struct hsnap_plan *make_plan(struct hsnap_plans *plans, hsnap_dtype_id type, unsigned depth);
+
+static const char *type_name(const struct hsnap_symbols *symbols, hsnap_dtype_id type)
+{
+	return hsnap_str(&symbols->strings, hsnap_dtype(symbols, type)->name);
+}
+
+static void add_slot(struct builder *builder, struct hsnap_slot slot, uint64_t words)
+{
+	if (__builtin_add_overflow(builder->words, words, &builder->words))
+		builder->words = UINT64_MAX;
+	if (!hsnap_vec_push(&builder->slots, slot))
+		builder->plans->failed = true;
+}
+
+/* `count` objects of a type at an offset. */
+static void add_objects(struct builder *builder, hsnap_dtype_id type, uint64_t offset, uint64_t count,
+			unsigned depth)
+{
+	const struct hsnap_plan *plan = make_plan(builder->plans, type, depth);
+	if (!plan->num || !count)
+		return;
+	uint64_t words;
+	if (__builtin_mul_overflow(plan->words, count, &words))
+		words = UINT64_MAX;
+	if (count > 1 || plan->num > MAX_INLINE) {
+		add_slot(builder, (struct hsnap_slot){ .kind = HSNAP_SLOT_EACH, .offset = offset, .count = count,
+						       .type = type }, words);
+		return;
+	}
+	for (uint32_t i = 0; i < plan->num; i++) {
+		struct hsnap_slot slot = plan->slots[i];
+		slot.offset += offset;
+		add_slot(builder, slot, 0);
+	}
+	if (__builtin_add_overflow(builder->words, words, &builder->words))
+		builder->words = UINT64_MAX;
+}
+
+/* Hash tables with and without cached hashes have different nodes. */
+static struct hsnap_key node_key(enum hsnap_family family, hsnap_dtype_id element, const char *name)
+{
+	bool cached = family == HSNAP_FAMILY_HASH && hsnap_is_cached(name);
+	return (struct hsnap_key){ (uint64_t)family << 1 | cached, element };
+}
+
+/* The type of the pointers in a bucket array: what the first member's pointer points to. */
+static hsnap_dtype_id bucket_type(const struct hsnap_symbols *symbols, hsnap_dtype_id type)
+{
+	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
+	for (uint32_t m = 0; m < dtype->num_members; m++) {
+		const struct hsnap_dmember *member = &symbols->members.items[dtype->first_member + m];
+		const struct hsnap_dtype *pointer = hsnap_dtype(symbols, member->type);
+		if (!member->offset && pointer->kind == HSNAP_DTYPE_POINTER &&
+		    hsnap_dtype(symbols, pointer->target)->kind == HSNAP_DTYPE_POINTER)
+			return pointer->target;
+	}
+	return 0;
+}
+
+/* false: the table does not know it, or not enough is known of its arguments. */
+static bool add_library(struct builder *builder, hsnap_dtype_id type)
+{
+	const struct hsnap_symbols *symbols = builder->plans->symbols;
+	const struct hsnap_library *library = hsnap_library_of(symbols, type);
+	if (!library)
+		return false;
+	hsnap_dtype_id element = hsnap_type_argument(symbols, type, library->argument);
+	hsnap_dtype_id node = hsnap_keymap_get(&builder->plans->nodes,
+					       node_key((enum hsnap_family)library->family, element,
+							type_name(symbols, type)));
+	if ((!element && library->argument != UINT8_MAX) || (library->family && !node))
+		return false;
+	for (uint8_t i = 0; i < library->num_slots; i++) {
+		struct hsnap_slot slot = { .kind = library->slots[i].kind, .offset = library->slots[i].offset,
+					   .type = library->family ? node : element };
+		if (slot.kind == HSNAP_SLOT_POINTER)
+			slot.type = 0;
+		if (slot.kind == HSNAP_SLOT_BUCKETS)
+			slot.type = bucket_type(symbols, type);
+		add_slot(builder, slot, 1);
+	}
+	return true;
+}
+
+/* A node's links are declared as pointers to its base, which knows no element. */
+static void retarget_links(struct builder *builder, hsnap_dtype_id type)
+{
+	const struct hsnap_symbols *symbols = builder->plans->symbols;
+	const char *base;
+	if (!hsnap_node_family(type_name(symbols, type), &base))
+		return;
+	for (size_t i = 0; i < builder->slots.num; i++) {
+		struct hsnap_slot *slot = &builder->slots.items[i];
+		if (slot->kind != HSNAP_SLOT_POINTER || strcmp(type_name(symbols, slot->type), base))
+			continue;
+		slot->kind = HSNAP_SLOT_NODE;
+		slot->type = type;
+	}
+}
+
+static void add_members(struct builder *builder, hsnap_dtype_id type, unsigned depth)
+{
+	const struct hsnap_symbols *symbols = builder->plans->symbols;
+	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
+	const uint32_t skip = HSNAP_DMEMBER_VIRTUAL | HSNAP_DMEMBER_BITFIELD | HSNAP_DMEMBER_VPTR;
+	for (uint32_t m = 0; m < dtype->num_members; m++) {
+		const struct hsnap_dmember *member = &symbols->members.items[dtype->first_member + m];
+		uint64_t size = hsnap_dtype(symbols, member->type)->size;
+		if (!(member->flags & skip) && member->offset <= dtype->size && size <= dtype->size - member->offset)
+			add_objects(builder, member->type, member->offset, 1, depth);
+	}
+}
+
+/* The tail of `struct { …; T items[]; }`. */
+static void find_tail(const struct hsnap_symbols *symbols, hsnap_dtype_id type, struct hsnap_plan *plan)
+{
+	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
+	if (!(dtype->flags & HSNAP_DTYPE_FLEXIBLE) || !dtype->num_members)
+		return;
+	const struct hsnap_dmember *last = &symbols->members.items[dtype->first_member + dtype->num_members - 1];
+	const struct hsnap_dtype *array = hsnap_dtype(symbols, last->type);
+	if (array->kind != HSNAP_DTYPE_ARRAY || last->offset > dtype->size ||
+	    !hsnap_dtype(symbols, array->target)->size)
+		return;
+	plan->tail = array->target;
+	plan->tail_offset = last->offset;
+}
+
+static void build(struct builder *builder, hsnap_dtype_id type, unsigned depth)
+{
+	const struct hsnap_symbols *symbols = builder->plans->symbols;
+	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
+	switch (dtype->kind) {
+	case HSNAP_DTYPE_POINTER:
+		add_slot(builder, (struct hsnap_slot){ .kind = HSNAP_SLOT_POINTER, .type = dtype->target }, 1);
+		break;
+	case HSNAP_DTYPE_ARRAY:
+		add_objects(builder, dtype->target, 0, dtype->count, depth);
+		break;
+	case HSNAP_DTYPE_STRUCT:
+		if (hsnap_is_storage(type_name(symbols, type)) &&
+		    hsnap_dtype(symbols, hsnap_type_argument(symbols, type, 0))->size <= dtype->size)
+			add_objects(builder, hsnap_type_argument(symbols, type, 0), 0, 1, depth);
+		else if (!add_library(builder, type))
+			add_members(builder, type, depth);
+		retarget_links(builder, type);
+		break;
+	default:
+		break;
+	}
+}
+
+static const struct hsnap_plan *make_plan(struct hsnap_plans *plans, hsnap_dtype_id type, unsigned depth)
+{
+	static const struct hsnap_plan empty = { .state = MADE };
+	struct hsnap_plan *plan = &plans->plans[type];
+	if (plan->state == MADE)
+		return plan;
+	if (plan->state == MAKING || depth == MAX_DEPTH)
+		return &empty;
+	plan->state = MAKING;
+	struct builder builder = { .plans = plans };
+	build(&builder, type, depth + 1);
+	if (builder.words <= hsnap_dtype(plans->symbols, type)->size / 8) {
+		plan->slots = builder.slots.items;
+		plan->num = (uint32_t)builder.slots.num;
+		plan->words = builder.words;
+	} else {
+		hsnap_vec_deinit(&builder.slots);
+	}
+	find_tail(plans->symbols, type, plan);
+	plan->state = MADE;
+	return plan;
+}
+
+const struct hsnap_plan *hsnap_plan_of(struct hsnap_plans *plans, hsnap_dtype_id type)
+{
+	return make_plan(plans, type, 0);
+}
+
+/* Node types by what they hold. */
+static bool index_nodes(struct hsnap_plans *plans)
+{
+	const struct hsnap_symbols *symbols = plans->symbols;
+	for (hsnap_dtype_id type = 1; type < symbols->types.num; type++) {
+		const char *base;
+		enum hsnap_family family = hsnap_node_family(type_name(symbols, type), &base);
+		hsnap_dtype_id element = hsnap_type_argument(symbols, type, 0);
+		if (!family || !element || hsnap_dtype(symbols, type)->kind != HSNAP_DTYPE_STRUCT)
+			continue;
+		bool is_new;
+		uint32_t *node = hsnap_keymap_at(&plans->nodes, node_key(family, element, type_name(symbols, type)), &is_new);
+		if (!node)
+			return false;
+		if (is_new)
+			*node = type;
+	}
+	return true;
+}
+
+bool hsnap_plans_init(struct hsnap_plans *plans, const struct hsnap_symbols *symbols)
+{
+	*plans = (struct hsnap_plans){ .symbols = symbols };
+	if (!symbols)
+		return true;
+	plans->plans = calloc(symbols->types.num, sizeof(*plans->plans));
+	return plans->plans && index_nodes(plans);
+}
+
+void hsnap_plans_deinit(struct hsnap_plans *plans)
+{
+	if (plans->plans)
+		for (size_t i = 0; i < plans->symbols->types.num; i++)
+			free(plans->plans[i].slots);
+	free(plans->plans);
+	hsnap_keymap_deinit(&plans->nodes);
+	*plans = (struct hsnap_plans){ 0 };
+}
+
+bool hsnap_starts_with(const struct hsnap_symbols *symbols, hsnap_dtype_id outer, hsnap_dtype_id inner)
+{
+	for (unsigned depth = 0; depth < MAX_DEPTH; depth++) {
+		if (outer == inner)
+			return true;
+		const struct hsnap_dtype *dtype = hsnap_dtype(symbols, outer);
+		if (dtype->kind == HSNAP_DTYPE_ARRAY) {
+			outer = dtype->target;
+			continue;
+		}
+		if (dtype->kind != HSNAP_DTYPE_STRUCT || !dtype->num_members)
+			return false;
+		const struct hsnap_dmember *first = &symbols->members.items[dtype->first_member];
+		if (first->offset || first->flags & (HSNAP_DMEMBER_VPTR | HSNAP_DMEMBER_VIRTUAL | HSNAP_DMEMBER_BITFIELD))
+			return false;
+		outer = first->type;
+	}
+	return false;
+}

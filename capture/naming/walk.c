@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* walk.c - follows a type's plan over the memory of an object. */
+#include "capture/naming/walk.h"
+
+#define MAX_DEPTH 64
+
+void hsnap_walk_init(struct hsnap_walk *walk, struct hsnap_work *work,
+		     void (*visit)(void *context, const struct hsnap_found *found), void *context)
+{
+	hsnap_reader_init(&walk->reader, work->target);
+	walk->work = work;
+	walk->visit = visit;
+	walk->context = context;
+}
+
+/* The word at an address, or 0 where there is none before `end`. */
+static uint64_t word_at(struct hsnap_walk *walk, uint64_t at, uint64_t end)
+{
+	uint64_t word = 0;
+	if (at >= end || end - at < sizeof(word) || !hsnap_reader_word(&walk->reader, at, &word))
+		return 0;
+	return word;
+}
+
+/* Begin, end and end of storage must be in order, and full elements. */
+static void visit_vector(struct hsnap_walk *walk, struct hsnap_found *found, uint64_t at, uint64_t end)
+{
+	uint64_t finish = word_at(walk, at + 8, end), storage = word_at(walk, at + 16, end);
+	uint64_t each = hsnap_dtype(walk->work->symbols, found->type)->size;
+	if (!each || found->value > finish || finish > storage || (finish - found->value) % each ||
+	    (storage - found->value) % each)
+		return;
+	found->live = finish - found->value;
+	walk->visit(walk->context, found);
+}
+
+/* A short string stands inside its object. */
+static void visit_string(struct hsnap_walk *walk, struct hsnap_found *found, uint64_t at, uint64_t end)
+{
+	uint64_t length = word_at(walk, at + 8, end), capacity = word_at(walk, at + 16, end);
+	if (found->value == at + 16 || length > capacity || capacity >= UINT64_MAX / 16)
+		return;
+	found->live = (length + 1) * hsnap_dtype(walk->work->symbols, found->type)->size;
+	walk->visit(walk->context, found);
+}
+
+/* A table with one bucket has it inside. */
+static void visit_buckets(struct hsnap_walk *walk, struct hsnap_found *found, uint64_t at, uint64_t end)
+{
+	uint64_t num = word_at(walk, at + 8, end);
+	if (found->value == at + 48 || num > UINT64_MAX / 8)
+		return;
+	found->live = num * 8;
+	walk->visit(walk->context, found);
+}
+
+static void visit_slot(struct hsnap_walk *walk, const struct hsnap_slot *slot, uint64_t at, uint64_t end,
+		       uint64_t offset)
+{
+	struct hsnap_found found = { .offset = offset, .value = word_at(walk, at, end), .type = slot->type,
+				     .kind = slot->kind };
+	if (!found.value)
+		return;
+	switch (slot->kind) {
+	case HSNAP_SLOT_VECTOR:
+		visit_vector(walk, &found, at, end);
+		break;
+	case HSNAP_SLOT_STRING:
+		visit_string(walk, &found, at, end);
+		break;
+	case HSNAP_SLOT_BUCKETS:
+		visit_buckets(walk, &found, at, end);
+		break;
+	default:
+		walk->visit(walk->context, &found);
+	}
+}
+
+/* `offset`: of this object in the outermost one. */
+static void walk_plan(struct hsnap_walk *walk, hsnap_dtype_id type, uint64_t address, uint64_t end,
+		      uint64_t offset, unsigned depth)
+{
+	const struct hsnap_plan *plan = hsnap_plan_of(&walk->work->plans, type);
+	for (uint32_t i = 0; i < plan->num; i++) {
+		const struct hsnap_slot *slot = &plan->slots[i];
+		uint64_t at = address + slot->offset;
+		if (slot->kind != HSNAP_SLOT_EACH) {
+			visit_slot(walk, slot, at, end, offset + slot->offset);
+			continue;
+		}
+		uint64_t each = hsnap_dtype(walk->work->symbols, slot->type)->size;
+		for (uint64_t n = 0; n < slot->count && at < end && depth < MAX_DEPTH; n++, at += each)
+			walk_plan(walk, slot->type, at, end, offset + (at - address), depth + 1);
+	}
+}
+
+void hsnap_walk_object(struct hsnap_walk *walk, hsnap_dtype_id type, uint64_t address, uint64_t end)
+{
+	if (address < walk->reader.start || end > walk->reader.end)
+		hsnap_reader_window(&walk->reader, address, end);
+	walk_plan(walk, type, address, end, 0, 0);
+}
+
+/* Objects of a type, one after the other, from `at` to `end`. */
+static void walk_run(struct hsnap_walk *walk, hsnap_dtype_id type, uint64_t at, uint64_t end, uint64_t offset)
+{
+	uint64_t each = hsnap_dtype(walk->work->symbols, type)->size;
+	if (!each || !hsnap_plan_of(&walk->work->plans, type)->num)
+		return;
+	for (; at < end && end - at >= each; at += each)
+		walk_plan(walk, type, at, end, offset, 0);
+}
+
+void hsnap_walk_block(struct hsnap_walk *walk, uint32_t b)
+{
+	const struct hsnap_block *block = &walk->work->heap->blocks.items[b];
+	const struct hsnap_claim *claim = &walk->work->claims[b];
+	uint64_t end = block->address + (block->requested < block->usable ? block->requested : block->usable);
+	if (!claim->type || (claim->form != HSNAP_FORM_ONE && claim->form != HSNAP_FORM_RUN))
+		return;
+	if (block->address < walk->reader.start || end > walk->reader.end)
+		hsnap_reader_window(&walk->reader, block->address, end);
+	if (claim->form == HSNAP_FORM_RUN) {
+		walk_run(walk, claim->type, block->address, block->address + hsnap_live_bytes(walk->work, b),
+			 0);
+		return;
+	}
+	walk_plan(walk, claim->type, block->address, end, 0, 0);
+	const struct hsnap_plan *plan = hsnap_plan_of(&walk->work->plans, claim->type);
+	if (plan->tail)
+		walk_run(walk, plan->tail, block->address + plan->tail_offset, end, plan->tail_offset);
+}
+
+void hsnap_walk_segment(struct hsnap_walk *walk, const struct hsnap_segment *segment)
+{
+	if (!segment->type)
+		return;
+	if (segment->size) {
+		hsnap_walk_object(walk, segment->type, segment->address, segment->address + segment->size);
+		return;
+	}
+	const struct hsnap_dtype *type = hsnap_dtype(walk->work->symbols, segment->type);
+	struct hsnap_found found = { .value = segment->value, .type = type->target, .kind = HSNAP_SLOT_POINTER };
+	if (type->kind == HSNAP_DTYPE_POINTER && found.value)
+		walk->visit(walk->context, &found);
+}

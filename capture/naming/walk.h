@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * walk.h - every declared pointer of an object, with its value.
+ *
+ * Private to capture/naming.  What a container declares as bytes is walked as
+ * what it is; its dead capacity is not walked.
+ */
+#ifndef HSNAP_CAPTURE_NAMING_WALK_H
+#define HSNAP_CAPTURE_NAMING_WALK_H
+
+#include "capture/naming/types.h"
+#include "capture/naming/work.h"
+
+struct hsnap_found {
+	uint64_t offset;     /* of the pointer, from the start of its object, or of its element in a run */
+	uint64_t value;      /* never 0 */
+	uint64_t live;       /* VECTOR, STRING, BUCKETS: bytes in use from the value on */
+	hsnap_dtype_id type; /* POINTER, NODE: what it points to; else: of the elements */
+	uint8_t kind;        /* enum hsnap_slot_kind, never EACH */
+};
+
+struct hsnap_walk {
+	struct hsnap_work *work;
+	struct hsnap_reader reader;
+	void (*visit)(void *context, const struct hsnap_found *found);
+	void *context;
+};
+
+void hsnap_walk_init(struct hsnap_walk *walk, struct hsnap_work *work,
+		     void (*visit)(void *context, const struct hsnap_found *found), void *context);
+
+/* The object of a type at an address; nothing at or beyond `end` is read. */
+void hsnap_walk_object(struct hsnap_walk *walk, hsnap_dtype_id type, uint64_t address, uint64_t end);
+/* A block as its claim says. */
+void hsnap_walk_block(struct hsnap_walk *walk, uint32_t block);
+/* A variable. */
+void hsnap_walk_segment(struct hsnap_walk *walk, const struct hsnap_segment *segment);
+
+#endif

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/* test_names.c - which claims name a block, and the traps that must not. */
+#include <criterion/criterion.h>
+
+#include "world.h"
+
+#define STACK(w, ...) world_stack((w), (const uint64_t[]){ __VA_ARGS__, 0 })
+#define MEMBERS(w, type, ...) \
+	world_members((w), (type), sizeof((const struct world_member[]){ __VA_ARGS__ }) / sizeof(struct world_member), \
+		      (const struct world_member[]){ __VA_ARGS__ })
+#define STRUCT HSNAP_DTYPE_STRUCT
+
+/* struct Node { struct Node *next; char *key; void *value; uint64_t hash; } and what it is made of. */
+struct basics {
+	hsnap_dtype_id byte, number, node, node_pointer, byte_pointer, void_pointer;
+};
+
+static struct basics make_basics(struct world *w)
+{
+	struct basics t;
+	t.byte = world_type(w, "char", HSNAP_DTYPE_BYTE, 1);
+	t.number = world_type(w, "unsigned long", HSNAP_DTYPE_SCALAR, 8);
+	t.node = world_type(w, "Node", STRUCT, 32);
+	t.node_pointer = world_pointer(w, t.node);
+	t.byte_pointer = world_pointer(w, t.byte);
+	t.void_pointer = world_pointer(w, 0);
+	MEMBERS(w, t.node, { "next", 0, t.node_pointer }, { "key", 8, t.byte_pointer },
+		{ "value", 16, t.void_pointer }, { "hash", 24, t.number });
+	return t;
+}
+
+Test(names, a_typed_variable_names_what_hangs_on_it)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	world_variable(w, "g_list", WORLD_DATA + 16, t.node_pointer);
+	uint64_t first = world_block(w, 32, 0), second = world_block(w, 32, 0);
+	uint64_t key = world_block(w, 11, 0), value = world_block(w, 48, 0);
+	world_set(w, WORLD_DATA + 16, first);
+	world_set(w, first, second);
+	world_set(w, second + 8, key);
+	world_set(w, second + 16, value);
+	world_set(w, second + 24, first);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "2 Node proved; 1 48 bytes in Node.value label; 1 char[] in Node.key proved");
+	/* Pointers are strong, void * too; a number that looks like one is weak. */
+	cr_expect_str_eq(world_edges(w), "g_list+0>1 1+0>2 2+8>3 2+16>4 2+24>1?");
+	const struct hsnap_graph *g = &w->snapshot->graph;
+	cr_expect_eq(g->roots.items[0].kind, HSNAP_ROOT_GLOBAL);
+	cr_expect_eq(g->address[1], WORLD_DATA + 16);
+	cr_expect_str_eq(hsnap_text(w->snapshot, g->roots.items[0].source), "app.c:7");
+	cr_expect_str_eq(hsnap_text(w->snapshot, w->snapshot->types.items[g->type[1]].name), "Node *");
+	char path[64];
+	cr_expect(hsnap_member_path(w->snapshot, g->type[2], 16, path, sizeof(path)));
+	cr_expect_str_eq(path, ".value");
+	world_destroy(w);
+}
+
+/* What a declared pointer to a 32-byte struct makes of a block of some size. */
+Test(names, the_size_must_fit)
+{
+	static const struct {
+		uint64_t size;
+		bool requested_known;
+		const char *rows;
+	} rows[] = {
+		{ 32, true, "1 Node proved" },
+		{ 96, true, "1 Node[] proved" },
+		{ 40, true, "1 40 bytes in g label" },
+		{ 24, true, "1 24 bytes in g label" },
+		{ 31, true, "1 31 bytes in g label" },
+		{ 40, false, "1 Node proved" },
+		{ 24, false, "1 24 bytes in g label" },
+		{ 56, false, "1 56 bytes in g label" },
+		{ 104, false, "1 Node[] proved" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		world_variable(w, "g", WORLD_DATA, t.node_pointer);
+		world_set(w, WORLD_DATA, world_block(w, rows[i].size, 0));
+		w->heap.requested_known = rows[i].requested_known;
+		if (!rows[i].requested_known)
+			w->heap.blocks.items[0].requested = w->heap.blocks.items[0].usable;
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), rows[i].rows, "row %zu: %s", i, w->text);
+		world_destroy(w);
+	}
+}
+
+Test(names, a_flexible_tail_takes_what_is_left)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id table = world_type(w, "Table", STRUCT, 8);
+	w->symbols.types.items[table].flags = HSNAP_DTYPE_FLEXIBLE;
+	MEMBERS(w, table, { "num", 0, t.number }, { "nodes", 8, world_array(w, t.node_pointer, 0) });
+	world_variable(w, "g_table", WORLD_DATA, world_pointer(w, table));
+	uint64_t block = world_block(w, 8 + 5 * 8, 0), node = world_block(w, 32, 0);
+	world_set(w, WORLD_DATA, block);
+	world_set(w, block + 8 + 4 * 8, node);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 Table proved; 1 Node proved");
+	cr_expect_str_eq(world_edges(w), "g_table+0>1 1+40>2");
+	char path[64];
+	cr_expect(hsnap_member_path(w->snapshot, w->snapshot->graph.type[2], 40, path, sizeof(path)));
+	cr_expect_str_eq(path, ".nodes[*]");
+	world_destroy(w);
+}
+
+Test(names, two_types_of_one_name_stay_two)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	for (unsigned i = 0; i < 2; i++) {
+		hsnap_dtype_id entry = world_type(w, "entry", STRUCT, 16 + 16 * i);
+		w->symbols.types.items[entry].unit = world_string(w, i ? "routes.c" : "cache.c");
+		MEMBERS(w, entry, { "next", 0, world_pointer(w, entry) }, { "n", 8, t.number });
+		world_variable(w, i ? "g_b" : "g_a", WORLD_DATA + 8 * i, world_pointer(w, entry));
+		world_set(w, WORLD_DATA + 8 * i, world_block(w, 16 + 16 * i, 0));
+	}
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 entry proved; 1 entry proved");
+	const struct hsnap_row *rows = w->snapshot->rows.items;
+	cr_expect_str_eq(hsnap_text(w->snapshot, w->snapshot->types.items[rows[0].type].unit), "routes.c");
+	cr_expect_str_eq(hsnap_text(w->snapshot, w->snapshot->types.items[rows[1].type].unit), "cache.c");
+	world_destroy(w);
+}
+
+Test(names, an_array_of_pointers_is_one_only_if_every_word_agrees)
+{
+	static const struct {
+		const char *name;
+		int bad; /* what stands in the last word: 0 null, 1 a node, 2 a number, 3 the inside of a node, 4 a tagged pointer */
+		const char *rows;
+	} rows[] = {
+		{ "null", 0, "1 Node *[] proved; 1 Node proved" },
+		{ "a node", 1, "1 Node *[] proved; 1 Node proved" },
+		{ "a number", 2, "1 64 bytes in g_table label; 1 32 bytes from Nowhere label" },
+		{ "inside", 3, "1 64 bytes in g_table label; 1 32 bytes from Nowhere label" },
+		{ "tagged", 4, "1 64 bytes in g_table label; 1 32 bytes from Nowhere label" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		world_variable(w, "g_table", WORLD_DATA, world_pointer(w, t.node_pointer));
+		world_pc(w, WORLD_TEXT + 8, "Nowhere");
+		uint64_t table = world_block(w, 64, 0), node = world_block(w, 32, STACK(w, WORLD_TEXT + 8));
+		const uint64_t words[] = { 0, node, 12345, node + 8, node + 1 };
+		world_set(w, WORLD_DATA, table);
+		world_set(w, table + 24, node);
+		world_set(w, table + 56, words[rows[i].bad]);
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), rows[i].rows, "%s: %s", rows[i].name, w->text);
+		world_destroy(w);
+	}
+}
+
+Test(names, a_pointer_into_a_struct_makes_no_array_of_it)
+{
+	/* struct Item { struct Item *next; struct Item **prev; }: prev leads to the next field of the one before. */
+	struct world *w = world_create();
+	make_basics(w);
+	hsnap_dtype_id item = world_type(w, "Item", STRUCT, 16), pointer = world_pointer(w, item);
+	MEMBERS(w, item, { "next", 0, pointer }, { "prev", 8, world_pointer(w, pointer) });
+	world_variable(w, "g_first", WORLD_DATA, pointer);
+	uint64_t a = world_block(w, 16, 0), b = world_block(w, 16, 0), c = world_block(w, 16, 0);
+	world_set(w, WORLD_DATA, a);
+	world_set(w, a, b);
+	world_set(w, b, c);
+	world_set(w, a + 8, WORLD_DATA);
+	world_set(w, b + 8, a);
+	world_set(w, c + 8, b);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "3 Item proved");
+	world_destroy(w);
+}
+
+Test(names, arms_of_a_union_are_not_pushed)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id arms = world_type(w, "", HSNAP_DTYPE_UNION, 8), expr = world_type(w, "Expr", STRUCT, 16);
+	MEMBERS(w, arms, { "node", 0, t.node_pointer }, { "n", 0, t.number });
+	MEMBERS(w, expr, { "op", 0, t.number }, { "y", 8, arms });
+	world_variable(w, "g_expr", WORLD_DATA, world_pointer(w, expr));
+	uint64_t e = world_block(w, 16, 0), other = world_block(w, 32, 0);
+	world_set(w, WORLD_DATA, e);
+	world_set(w, e + 8, other);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 unknown unknown; 1 Expr proved");
+	cr_expect_str_eq(world_edges(w), "g_expr+0>1 1+8>2?");
+	world_destroy(w);
+}
+
+Test(names, a_page_of_objects_is_not_its_first_object)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	world_variable(w, "g", WORLD_DATA, t.node_pointer);
+	uint64_t page = world_block(w, 4096 + 8, 0);
+	world_set(w, WORLD_DATA, page);
+	world_set(w, page, page + 32);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 4104 bytes in g label");
+	world_destroy(w);
+}
+
+Test(names, an_incomplete_type_names_nothing)
+{
+	struct world *w = world_create();
+	make_basics(w);
+	hsnap_dtype_id handle = world_type(w, "Handle", HSNAP_DTYPE_INCOMPLETE, 0);
+	world_variable(w, "g_handle", WORLD_DATA, world_pointer(w, handle));
+	world_set(w, WORLD_DATA, world_block(w, 32, 0));
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 32 bytes in g_handle label");
+	world_destroy(w);
+}
+
+/* Sites: what the variable points to, which sizes the live blocks have, what they are called. */
+enum pointee { VOID, BYTE, NODE, NODE_POINTER, TABLE, TWO, NUMBER };
+
+Test(names, the_variable_at_the_call_site)
+{
+	static const struct {
+		const char *name;
+		enum pointee pointee;
+		uint64_t sizes[3];
+		const char *rows;
+	} rows[] = {
+		{ "equal", NODE, { 32, 32 }, "2 Node exact unreachable" },
+		{ "multiples, one of them single", NODE, { 32, 96 }, "2 Node[] exact unreachable" },
+		{ "neither", NODE, { 32, 40 }, "1 40 bytes from make label unreachable; 1 32 bytes from make label unreachable" },
+		{ "pointers", NODE_POINTER, { 8, 64 }, "2 Node *[] exact unreachable" },
+		{ "flexible", TABLE, { 8, 48 }, "2 Table exact unreachable" },
+		{ "void", VOID, { 32 }, "1 32 bytes from make label unreachable" },
+		{ "bytes", BYTE, { 32, 33 }, "2 char[] from make label unreachable" },
+		{ "numbers", NUMBER, { 32, 64 }, "2 unsigned long[] from make exact unreachable" },
+		{ "two of one size", TWO, { 32 }, "1 32 bytes from make label unreachable" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		hsnap_dtype_id table = world_type(w, "Table", STRUCT, 8), other = world_type(w, "Other", STRUCT, 32);
+		w->symbols.types.items[table].flags = HSNAP_DTYPE_FLEXIBLE;
+		MEMBERS(w, table, { "num", 0, t.number }, { "nodes", 8, world_array(w, t.node_pointer, 0) });
+		const hsnap_dtype_id pointees[] = { 0, t.byte, t.node, t.node_pointer, table, t.node, t.number };
+		world_pc(w, WORLD_TEXT + 16, "make");
+		world_result(w, pointees[rows[i].pointee], rows[i].pointee == VOID);
+		if (rows[i].pointee == TWO)
+			world_result(w, other, false);
+		uint32_t stack = STACK(w, WORLD_TEXT + 16, WORLD_TEXT + 32);
+		for (size_t s = 0; rows[i].sizes[s]; s++)
+			world_block(w, rows[i].sizes[s], stack);
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), rows[i].rows, "%s: %s", rows[i].name, w->text);
+		world_destroy(w);
+	}
+}
+
+Test(names, a_wrapper_hands_on_its_result)
+{
+	static const struct {
+		bool returns_result;
+		const char *rows;
+	} rows[] = {
+		{ true, "1 Node exact unreachable" },
+		{ false, "1 32 bytes from xmalloc label unreachable" },
+	};
+	for (size_t i = 0; i < 2; i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		world_pc(w, WORLD_TEXT + 16, "xmalloc")->returns_result = rows[i].returns_result;
+		world_result(w, 0, true);
+		world_pc(w, WORLD_TEXT + 32, "node_new");
+		world_result(w, t.node, false);
+		world_block(w, 32, STACK(w, WORLD_TEXT + 16, WORLD_TEXT + 32));
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), rows[i].rows, "row %zu: %s", i, w->text);
+		world_destroy(w);
+	}
+}
+
+Test(names, labels_climb_out_of_wrappers)
+{
+	struct world *w = world_create();
+	world_pc(w, WORLD_TEXT + 16, "xmalloc")->returns_result = true;
+	world_pc(w, WORLD_TEXT + 32, "parse_line");
+	world_block(w, 64, STACK(w, WORLD_TEXT + 16, WORLD_TEXT + 32));
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 64 bytes from parse_line label unreachable");
+	world_destroy(w);
+}
+
+Test(names, a_leaked_block_names_what_hangs_on_it)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	world_pc(w, WORLD_TEXT + 16, "node_new");
+	world_result(w, t.node, false);
+	world_pc(w, WORLD_TEXT + 32, "copy");
+	world_result(w, t.byte, false);
+	uint64_t node = world_block(w, 32, STACK(w, WORLD_TEXT + 16));
+	world_set(w, node + 8, world_block(w, 20, STACK(w, WORLD_TEXT + 32)));
+	world_block(w, 21, STACK(w, WORLD_TEXT + 32));
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 Node exact unreachable; 1 char[] from copy label unreachable; "
+			 "1 char[] in Node.key proved unreachable");
+	world_destroy(w);
+}
+
+Test(names, the_call_site_is_believed_before_a_pointer)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id page = world_type(w, "Page", STRUCT, 32);
+	MEMBERS(w, page, { "name", 0, t.byte_pointer });
+	world_pc(w, WORLD_TEXT + 16, "page_new");
+	world_result(w, page, false);
+	world_variable(w, "g", WORLD_DATA, t.node_pointer);
+	world_set(w, WORLD_DATA, world_block(w, 32, STACK(w, WORLD_TEXT + 16)));
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 Page exact");
+	world_destroy(w);
+}
+
+Test(names, pointers_that_disagree_leave_a_doubt)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id page = world_type(w, "Page", STRUCT, 32);
+	MEMBERS(w, page, { "name", 0, t.byte_pointer });
+	uint64_t block = world_block(w, 32, 0);
+	world_variable(w, "g_node", WORLD_DATA, t.node_pointer);
+	world_variable(w, "g_page", WORLD_DATA + 8, world_pointer(w, page));
+	world_set(w, WORLD_DATA, block);
+	world_set(w, WORLD_DATA + 8, block);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 Node inferred");
+	world_destroy(w);
+}
+
+Test(names, the_outer_of_two_types_that_share_their_start)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id outer = world_type(w, "Outer", STRUCT, 32);
+	MEMBERS(w, outer, { "node", 0, t.node });
+	uint64_t block = world_block(w, 32, 0);
+	world_variable(w, "g_node", WORLD_DATA, t.node_pointer);
+	world_variable(w, "g_outer", WORLD_DATA + 8, world_pointer(w, outer));
+	world_set(w, WORLD_DATA, block);
+	world_set(w, WORLD_DATA + 8, block);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 Outer proved");
+	world_destroy(w);
+}
+
+Test(names, thread_locals_and_locals_are_roots)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	struct hsnap_root_area tls = { .kind = HSNAP_ROOT_THREAD_LOCAL, .address = WORLD_TLS + 0x100, .size = 0x100, .thread = 1 };
+	struct hsnap_root_area stack = { .kind = HSNAP_ROOT_STACK, .address = WORLD_STACK, .size = 0x400, .thread = 1 };
+	cr_assert(hsnap_vec_push(&w->roots.areas, tls) && hsnap_vec_push(&w->roots.areas, stack));
+	world_variable(w, "t_cache", 0x40, t.node_pointer);
+	w->symbols.variables.items[0].thread_local_ = true;
+	struct hsnap_root_frame frame = { .low = WORLD_STACK + 0x100, .cfa = WORLD_STACK + 0x180, .exact_pc = true };
+	frame.regs.value[HSNAP_REG_PC] = WORLD_TEXT + 64;
+	frame.regs.value[3] = world_block(w, 32, 0);
+	frame.regs.valid = 1u << HSNAP_REG_PC | 1u << 3;
+	cr_assert(hsnap_vec_push(&w->roots.frames, frame));
+	world_pc(w, WORLD_TEXT + 64, "serve")->num_locals = 2;
+	const struct hsnap_dlocal locals[] = {
+		{ .name = world_string(w, "node"), .function = world_string(w, "serve"), .type = t.node_pointer,
+		  .place = HSNAP_PLACE_REGISTER, .number = 3 },
+		{ .name = world_string(w, "text"), .function = world_string(w, "serve"), .type = t.byte_pointer,
+		  .place = HSNAP_PLACE_CFA, .offset = -16 },
+	};
+	for (size_t i = 0; i < 2; i++)
+		cr_assert(hsnap_vec_push(&w->symbols.locals, locals[i]));
+	world_set(w, WORLD_TLS + 0x200 - 0x100 + 0x40, world_block(w, 32, 0));
+	world_set(w, WORLD_STACK + 0x170, world_block(w, 77, 0));
+	world_set(w, WORLD_STACK + 0x108, world_block(w, 40, 0));
+	world_set(w, WORLD_STACK + 0x308, world_block(w, 41, 0));
+	world_name(w);
+	cr_expect_str_eq(world_edges(w), "node+0>1 t_cache+0>2 +8>4? text+0>3 +392>5?");
+	cr_expect_str_eq(world_rows(w), "2 unknown unknown; 1 char[] in text of serve proved; 2 Node proved");
+	const struct hsnap_root *roots = w->snapshot->graph.roots.items;
+	static const struct {
+		enum hsnap_root_kind kind;
+		const char *function, *thread;
+	} want[] = {
+		{ HSNAP_ROOT_STACK, "serve", "main" }, { HSNAP_ROOT_THREAD_LOCAL, "", "main" },
+		{ HSNAP_ROOT_STACK, "serve", "main" }, { HSNAP_ROOT_STACK, "serve", "main" },
+		{ HSNAP_ROOT_STACK, "", "main" },
+	};
+	cr_assert_eq(w->snapshot->graph.num_roots, sizeof(want) / sizeof(*want));
+	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+		cr_expect_eq(roots[i].kind, want[i].kind, "root %zu", i);
+		cr_expect_str_eq(hsnap_text(w->snapshot, roots[i].function), want[i].function);
+		cr_expect_str_eq(hsnap_text(w->snapshot, roots[i].thread), want[i].thread);
+	}
+	world_destroy(w);
+}
+
+Test(names, arrays_inside_variables_and_structs_are_walked)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id table = world_type(w, "Table", STRUCT, 8 + 1000 * 8 + 64);
+	MEMBERS(w, table, { "n", 0, t.number }, { "slots", 8, world_array(w, t.node_pointer, 1000) },
+		{ "nodes", 8008, world_array(w, t.node, 2) });
+	world_variable(w, "g_table", WORLD_DATA, table);
+	uint64_t node = world_block(w, 32, 0), other = world_block(w, 32, 0);
+	world_set(w, WORLD_DATA + 8 + 999 * 8, node);
+	world_set(w, WORLD_DATA + 8008 + 32, other);
+	world_set(w, WORLD_DATA + 8008 + 40, world_block(w, 99, 0));
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 char[] in Table.nodes[*].key proved; 2 Node proved");
+	cr_expect_str_eq(world_edges(w), "g_table+8000>1 g_table+8040>2 g_table+8048>3");
+	world_destroy(w);
+}
+
+Test(names, hostile_types_end)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	/* A pointer to itself; members that overlap, doubling their number at each level. */
+	hsnap_dtype_id loop = world_pointer(w, 0);
+	w->symbols.types.items[loop].target = loop;
+	world_variable(w, "g_loop", WORLD_DATA, loop);
+	hsnap_dtype_id inner = t.node_pointer;
+	for (int level = 0; level < 60; level++) {
+		hsnap_dtype_id outer = world_type(w, "Deep", STRUCT, 16);
+		MEMBERS(w, outer, { "a", 0, inner }, { "b", 0, inner });
+		inner = outer;
+	}
+	world_variable(w, "g_deep", WORLD_DATA + 16, inner);
+	world_variable(w, "g_end", WORLD_DATA + WORLD_SIZE - 8, t.node);
+	uint64_t a = world_block(w, 16, 0);
+	world_set(w, WORLD_DATA, a);
+	world_set(w, a, a);
+	world_set(w, WORLD_DATA + 16, a);
+	world_name(w);
+	cr_expect_eq(w->snapshot->graph.num_blocks, 1);
+	world_destroy(w);
+}

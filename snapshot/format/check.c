@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* check.c - indices in range, orders kept, no type within itself. */
+#include "snapshot/format/check.h"
+
+#include <stdlib.h>
+
+#include "snapshot/base/cleanup.h"
+#include "snapshot/format/layout.h"
+
+#define SHARED_MEMBERS 64u /* types that may share one member, on the average: bounds the search for cycles */
+
+static const char *check_modules(const struct hsnap_snapshot *snapshot)
+{
+	return snapshot->modules.num ? NULL : "there is no module 0";
+}
+
+/* An array or pointer of itself, by whatever way round.  mark: 0 not seen, 1 in this walk, 2 done. */
+static bool endless_element(const struct hsnap_snapshot *snapshot, uint8_t *mark, hsnap_type_id start)
+{
+	const struct hsnap_type *types = snapshot->types.items;
+	hsnap_type_id id = start;
+	while (!mark[id] && types[id].element) {
+		mark[id] = 1;
+		id = types[id].element;
+	}
+	bool endless = mark[id] == 1;
+	for (id = start; mark[id] == 1; id = types[id].element)
+		mark[id] = 2;
+	return endless;
+}
+
+static const char *check_types(const struct hsnap_snapshot *snapshot, uint8_t *mark)
+{
+	if (!snapshot->types.num || snapshot->types.items[0].kind != HSNAP_TYPE_UNKNOWN)
+		return "type 0 is not the unknown one";
+	for (size_t i = 0; i < snapshot->types.num; i++) {
+		const struct hsnap_type *type = &snapshot->types.items[i];
+		bool derived = type->kind == HSNAP_TYPE_ARRAY || type->kind == HSNAP_TYPE_POINTER;
+		if (type->kind >= HSNAP_NUM_TYPE_KINDS)
+			return "a type's kind is out of range";
+		if (type->module >= snapshot->modules.num)
+			return "a type's module is out of range";
+		if (type->element >= snapshot->types.num || (type->element && !derived))
+			return "a type's element is out of range";
+	}
+	for (size_t i = 0; i < snapshot->types.num; i++)
+		if (endless_element(snapshot, mark, (hsnap_type_id)i))
+			return "a type is an array or pointer of itself";
+	return NULL;
+}
+
+static const char *check_rows(const struct hsnap_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->rows.num; i++)
+		if (snapshot->rows.items[i].type >= snapshot->types.num ||
+		    snapshot->rows.items[i].state >= HSNAP_NUM_STATES)
+			return "a row's type or state is out of range";
+	return NULL;
+}
+
+static const char *check_members(const struct hsnap_snapshot *snapshot)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < snapshot->types.num; i++) {
+		const struct hsnap_type *type = &snapshot->types.items[i];
+		sum += type->num_members;
+		if (type->num_members && ((uint64_t)type->first_member + type->num_members > snapshot->members.num))
+			return "a type's members are out of range";
+	}
+	if (sum > (uint64_t)SHARED_MEMBERS * snapshot->members.num)
+		return "types share their members";
+	for (size_t i = 0; i < snapshot->members.num; i++)
+		if (snapshot->members.items[i].type >= snapshot->types.num)
+			return "a member's type is out of range";
+	return NULL;
+}
+
+struct visit {
+	hsnap_type_id type;
+	uint32_t next; /* the part to be looked at next */
+};
+
+/* The part of a type that lies within it; false: there are no more. */
+static bool part_of(const struct hsnap_snapshot *snapshot, struct visit *visit, hsnap_type_id *ret)
+{
+	const struct hsnap_type *type = &snapshot->types.items[visit->type];
+	uint32_t i = visit->next++;
+	if (i < type->num_members) {
+		*ret = snapshot->members.items[type->first_member + i].type;
+		return true;
+	}
+	*ret = type->element;
+	return i == type->num_members && type->kind == HSNAP_TYPE_ARRAY;
+}
+
+/* Depth first with a stack of our own.  mark: 0 not seen, 1 on the stack, 2 done. */
+static const char *visit_parts(const struct hsnap_snapshot *snapshot, struct visit *stack, uint8_t *mark,
+			       hsnap_type_id start)
+{
+	size_t depth = 0;
+	stack[depth++] = (struct visit){ .type = start };
+	mark[start] = 1;
+	while (depth) {
+		hsnap_type_id part;
+		if (!part_of(snapshot, &stack[depth - 1], &part)) {
+			mark[stack[--depth].type] = 2;
+			continue;
+		}
+		if (mark[part] == 1)
+			return "a type contains itself";
+		if (mark[part])
+			continue;
+		if (depth == HSNAP_MAX_NESTING)
+			return "types are nested too deeply";
+		mark[part] = 1;
+		stack[depth++] = (struct visit){ .type = part };
+	}
+	return NULL;
+}
+
+static const char *check_nesting(const struct hsnap_snapshot *snapshot, struct visit *stack, uint8_t *mark)
+{
+	for (size_t i = 0; i < snapshot->types.num; i++) {
+		const char *wrong = mark[i] ? NULL : visit_parts(snapshot, stack, mark, (hsnap_type_id)i);
+		if (wrong)
+			return wrong;
+	}
+	return NULL;
+}
+
+static const char *check_stacks(const struct hsnap_snapshot *snapshot)
+{
+	if (!snapshot->stacks.num)
+		return "there is no stack 0";
+	for (size_t i = 0; i < snapshot->stacks.num; i++) {
+		const struct hsnap_stack *stack = &snapshot->stacks.items[i];
+		if (stack->num_frames && (uint64_t)stack->first_frame + stack->num_frames > snapshot->frames.num)
+			return "a stack's frames are out of range";
+	}
+	for (size_t i = 0; i < snapshot->frames.num; i++)
+		if (snapshot->frames.items[i].module >= snapshot->modules.num)
+			return "a frame's module is out of range";
+	return NULL;
+}
+
+static const char *check_roots(const struct hsnap_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->graph.roots.num; i++)
+		if (snapshot->graph.roots.items[i].kind >= HSNAP_NUM_ROOT_KINDS ||
+		    snapshot->graph.roots.items[i].module >= snapshot->modules.num)
+			return "a root's kind or module is out of range";
+	return NULL;
+}
+
+const char *hsnap_check_table(const struct hsnap_snapshot *snapshot, bool members, bool *ret_no_memory)
+{
+	hsnap_auto(hsnap_freep) uint8_t *mark = calloc(snapshot->types.num + 1, 2);
+	hsnap_auto(hsnap_freep) struct visit *stack = calloc(HSNAP_MAX_NESTING, sizeof(*stack));
+	*ret_no_memory = !mark || !stack;
+	if (*ret_no_memory)
+		return "out of memory";
+	const char *wrong = check_modules(snapshot);
+	wrong = wrong ? wrong : check_types(snapshot, mark);
+	wrong = wrong ? wrong : check_rows(snapshot);
+	if (wrong || !members)
+		return wrong;
+	wrong = check_members(snapshot);
+	wrong = wrong ? wrong : check_nesting(snapshot, stack, mark + snapshot->types.num);
+	wrong = wrong ? wrong : check_stacks(snapshot);
+	return wrong ? wrong : check_roots(snapshot);
+}
+
+bool hsnap_sane_flags(uint8_t flags)
+{
+	return !(flags & 0x80) && (flags & HSNAP_FLAG_CONFIDENCE) < HSNAP_NUM_CONFIDENCES &&
+	       (flags & HSNAP_FLAG_STATE) >> HSNAP_FLAG_STATE_SHIFT < HSNAP_NUM_STATES;
+}
+
+bool hsnap_sane_size(uint64_t size, uint64_t slack)
+{
+	return size <= INT64_MAX && slack <= INT64_MAX - size;
+}
+
+const char *hsnap_check_graph(const struct hsnap_snapshot *snapshot)
+{
+	const struct hsnap_graph *graph = &snapshot->graph;
+	uint64_t nodes = (uint64_t)graph->num_roots + graph->num_blocks;
+	if (graph->roots.num != graph->num_roots || (nodes && graph->num_nodes != nodes + 1))
+		return "the graph's counts of nodes differ";
+	if (nodes + 1 > HSNAP_MAX_NODES)
+		return "there are too many blocks";
+	if (nodes && (!graph->address || !graph->size || !graph->slack || !graph->type || !graph->site ||
+		      !graph->epoch || !graph->flags))
+		return "the graph was not loaded whole";
+	if (!graph->first_edge)
+		return graph->num_edges ? "the graph was not loaded whole" : NULL;
+	if (!graph->num_nodes || graph->first_edge[0] || graph->first_edge[1] || graph->num_edges >= UINT32_MAX ||
+	    graph->first_edge[graph->num_nodes] != graph->num_edges)
+		return "the graph's counts of edges differ";
+	return NULL;
+}
+
+static const char *check_node(const struct hsnap_snapshot *snapshot, hsnap_node_id node)
+{
+	const struct hsnap_graph *graph = &snapshot->graph;
+	uint64_t size = hsnap_node_size(graph, node), slack = hsnap_node_usable(graph, node) - size;
+	if (graph->type[node] >= snapshot->types.num || graph->site[node] >= snapshot->stacks.num)
+		return "a block's type or call site is out of range";
+	if (!hsnap_sane_flags(graph->flags[node]))
+		return "a block's flags are out of range";
+	if (!hsnap_sane_size(size, slack))
+		return "a block's size is out of range";
+	if (graph->first_edge && (graph->first_edge[node] > graph->first_edge[node + 1] ||
+				  graph->first_edge[node + 1] > graph->num_edges))
+		return "the edges are not in order of their nodes";
+	if (hsnap_is_root(graph, node))
+		return NULL;
+	if (graph->address[node] + size + slack < graph->address[node])
+		return "a block's address is out of range";
+	if (node > hsnap_first_block(graph) && graph->address[node] < graph->address[node - 1])
+		return "the blocks are not in order of address";
+	return NULL;
+}
+
+const char *hsnap_check_nodes(const struct hsnap_snapshot *snapshot, hsnap_node_id first, uint32_t num)
+{
+	for (hsnap_node_id node = first; node < first + num; node++) {
+		const char *wrong = check_node(snapshot, node);
+		if (wrong)
+			return wrong;
+	}
+	return NULL;
+}
+
+const char *hsnap_check_edges(const struct hsnap_snapshot *snapshot, hsnap_node_id first, uint32_t num)
+{
+	const struct hsnap_graph *graph = &snapshot->graph;
+	for (hsnap_node_id node = first; node < first + num; node++) {
+		uint32_t last = 0;
+		for (uint32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; e++) {
+			uint32_t target = graph->edge_to[e] & ~HSNAP_EDGE_WEAK;
+			if (!target || target >= graph->num_nodes)
+				return "an edge leads nowhere";
+			if (graph->edge_offset[e] < last)
+				return "a block's edges are not in order of their offsets";
+			last = graph->edge_offset[e];
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* output.c - a temporary file beside the target, synced and renamed. */
+#include "snapshot/format/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "snapshot/base/cleanup.h"
+
+static enum hsnap_code fail(const struct hsnap_output *out, struct hsnap_error *err, const char *what)
+{
+	int saved = errno;
+	const char *why = saved == ENOTSUP ? "it is not a regular file" : strerror(saved);
+	enum hsnap_code code = hsnap_fail(err, HSNAP_IO, 0, "cannot %s '%s': %s", what, out->path, why);
+	if (saved == EEXIST)
+		hsnap_hint(err, code, "--force replaces it");
+	errno = saved;
+	return code;
+}
+
+/* A write past RLIMIT_FSIZE or to a closed pipe is an error to report and no reason to die. */
+static void block_signals(struct hsnap_output *out)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	sigaddset(&set, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &set, &out->mask);
+}
+
+static void unblock_signals(struct hsnap_output *out)
+{
+	int saved = errno;
+	sigset_t set;
+	sigemptyset(&set);
+	if (!sigismember(&out->mask, SIGXFSZ))
+		sigaddset(&set, SIGXFSZ);
+	if (!sigismember(&out->mask, SIGPIPE))
+		sigaddset(&set, SIGPIPE);
+	struct timespec now = { 0 };
+	while (sigtimedwait(&set, NULL, &now) > 0)
+		;
+	pthread_sigmask(SIG_SETMASK, &out->mask, NULL);
+	errno = saved;
+}
+
+/* Split the path; the folder is held open so that a rename of it meanwhile does no harm. */
+static bool open_folder(struct hsnap_output *out)
+{
+	const char *slash = strrchr(out->path, '/');
+	hsnap_auto(hsnap_freep) char *folder =
+		slash ? strndup(out->path, slash == out->path ? 1 : (size_t)(slash - out->path)) : strdup(".");
+	out->name = strdup(slash ? slash + 1 : out->path);
+	if (!folder || !out->name) {
+		errno = ENOMEM;
+		return false;
+	}
+	out->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	out->folder_readable = out->folder >= 0;
+	if (out->folder < 0 && errno == EACCES) /* one that we may write to and not list */
+		out->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return out->folder >= 0;
+}
+
+/* May the name be taken?  The answer can change until the rename, which asks again. */
+static bool may_take_name(const struct hsnap_output *out)
+{
+	struct stat st;
+	if (!*out->name) {
+		errno = EISDIR;
+		return false;
+	}
+	if (fstatat(out->folder, out->name, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT;
+	if (!out->force)
+		errno = EEXIST;
+	else if (S_ISDIR(st.st_mode))
+		errno = EISDIR;
+	else if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+		errno = ENOTSUP; /* a rename over /dev/null would take it away from everybody */
+	else
+		return true;
+	return false;
+}
+
+static bool open_temporary(struct hsnap_output *out)
+{
+	for (int attempt = 0; attempt < 100; attempt++) {
+		uint64_t random;
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			return false;
+		snprintf(out->temporary, sizeof(out->temporary), ".heapsnap-%016llx.tmp", (unsigned long long)random);
+		out->fd = openat(out->folder, out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (out->fd >= 0)
+			return !fchmod(out->fd, 0600); /* whatever the umask took away */
+		out->temporary[0] = '\0';
+		if (errno != EEXIST)
+			return false;
+	}
+	return false;
+}
+
+enum hsnap_code hsnap_output_open(struct hsnap_output *out, const char *path, bool force, struct hsnap_error *err)
+{
+	*out = (struct hsnap_output){ .path = path, .folder = -1, .fd = -1, .force = force };
+	block_signals(out);
+	if (!strcmp(path, "-")) {
+		out->path = "stdout";
+		out->standard = true;
+		out->fd = STDOUT_FILENO;
+		if (!isatty(out->fd))
+			return HSNAP_OK;
+		errno = ENOTSUP;
+		return hsnap_fail(err, HSNAP_IO, 0, "a snapshot is not written to a terminal");
+	}
+	if (!open_folder(out) || !may_take_name(out) || !open_temporary(out))
+		return fail(out, err, "create");
+	return HSNAP_OK;
+}
+
+enum hsnap_code hsnap_output_write(struct hsnap_output *out, const void *bytes, uint64_t len, struct hsnap_error *err)
+{
+	const char *at = bytes;
+	while (len) {
+		ssize_t done = write(out->fd, at, len > (1u << 30) ? 1u << 30 : len);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return fail(out, err, "write");
+		at += done;
+		len -= (uint64_t)done;
+		out->written += (uint64_t)done;
+	}
+	return HSNAP_OK;
+}
+
+/* Give the file its name.  Where the file system knows no RENAME_NOREPLACE, a link is as atomic. */
+static bool take_name(struct hsnap_output *out)
+{
+	if (!renameat2(out->folder, out->temporary, out->folder, out->name, out->force ? 0 : RENAME_NOREPLACE)) {
+		out->temporary[0] = '\0';
+		return true;
+	}
+	if (out->force || (errno != EINVAL && errno != ENOSYS))
+		return false;
+	return !linkat(out->folder, out->temporary, out->folder, out->name, 0);
+}
+
+enum hsnap_code hsnap_output_commit(struct hsnap_output *out, struct hsnap_error *err)
+{
+	if (out->standard)
+		return HSNAP_OK;
+	if (fsync(out->fd))
+		return fail(out, err, "write");
+	int fd = out->fd;
+	out->fd = -1;
+	if (close(fd))
+		return fail(out, err, "write");
+	if (!may_take_name(out) || !take_name(out))
+		return fail(out, err, "create");
+	/* Some file systems cannot sync a folder; that is not a fault of the file. */
+	if (out->folder_readable && fsync(out->folder) && errno != EINVAL && errno != EROFS) {
+		enum hsnap_code code = fail(out, err, "write");
+		unlinkat(out->folder, out->name, 0);
+		return code;
+	}
+	return HSNAP_OK;
+}
+
+void hsnap_output_close(struct hsnap_output *out)
+{
+	if (out->fd >= 0 && !out->standard)
+		close(out->fd);
+	if (out->temporary[0])
+		unlinkat(out->folder, out->temporary, 0);
+	if (out->folder >= 0)
+		close(out->folder);
+	free(out->name);
+	unblock_signals(out);
+}

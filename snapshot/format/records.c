@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* records.c - what each record of the file consists of. */
+#include <stdlib.h>
+
+#include "snapshot/format/codec.h"
+#include "snapshot/format/layout.h"
+
+void hsnap_code_u64(struct hsnap_codec *codec, uint64_t *value)
+{
+	if (!codec->writing)
+		*value = hsnap_bytes_varint(&codec->in);
+	else if (!codec->gather)
+		hsnap_buffer_varint(codec->out, *value);
+}
+
+void hsnap_code_u32(struct hsnap_codec *codec, uint32_t *value)
+{
+	uint64_t wide = *value;
+	hsnap_code_u64(codec, &wide);
+	if (wide > UINT32_MAX) {
+		codec->in.bad = true;
+		wide = 0;
+	}
+	*value = (uint32_t)wide;
+}
+
+void hsnap_code_u8(struct hsnap_codec *codec, uint8_t *value, uint8_t max)
+{
+	uint64_t wide = *value;
+	hsnap_code_u64(codec, &wide);
+	if (wide > max) {
+		codec->in.bad = true;
+		wide = 0;
+	}
+	*value = (uint8_t)wide;
+}
+
+void hsnap_code_bool(struct hsnap_codec *codec, bool *value)
+{
+	uint8_t byte = *value;
+	hsnap_code_u8(codec, &byte, 1);
+	*value = byte;
+}
+
+void hsnap_code_near(struct hsnap_codec *codec, uint64_t *value, uint64_t *last)
+{
+	uint64_t code = hsnap_zigzag((int64_t)(*value - *last));
+	hsnap_code_u64(codec, &code);
+	if (!codec->writing)
+		*value = *last + (uint64_t)hsnap_unzigzag(code);
+	*last = *value;
+}
+
+static hsnap_string mapped(const struct hsnap_string_map *map, hsnap_string from)
+{
+	size_t low = 0, high = map->num;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (map->items[middle].from < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < map->num && map->items[low].from == from ? map->items[low].to : 0;
+}
+
+void hsnap_code_string(struct hsnap_codec *codec, hsnap_string *string)
+{
+	if (codec->writing && codec->gather) {
+		if (*string && *string < codec->gather->num)
+			codec->gather->bits[*string / 64] |= (uint64_t)1 << *string % 64;
+		return;
+	}
+	uint64_t value = codec->writing ? mapped(codec->map, *string) : 0;
+	if (codec->writing && !value) { /* "" apart, so that it does not break a run */
+		hsnap_buffer_varint(codec->out, 0);
+		return;
+	}
+	uint64_t code = codec->writing ? hsnap_zigzag((int64_t)(value - codec->last_string)) + 1 : 0;
+	hsnap_code_u64(codec, &code);
+	if (!codec->writing) {
+		*string = 0;
+		if (!code)
+			return;
+		value = codec->last_string + (uint64_t)hsnap_unzigzag(code - 1);
+		if (value >= codec->num_strings) {
+			codec->in.bad = true;
+			return;
+		}
+		*string = (hsnap_string)value;
+	}
+	codec->last_string = value;
+}
+
+void hsnap_facts_code(struct hsnap_codec *codec, struct hsnap_facts *facts, struct hsnap_counts *counts)
+{
+	uint64_t *const numbers[] = {
+		&facts->pid, &facts->start_time, &facts->taken_at, &facts->pause_ns, &facts->elapsed_ns,
+		&facts->epoch_start, &facts->rss, &facts->swap, &facts->heap_bytes, &facts->heap_usable,
+		&facts->heap_count, &facts->no_record, &facts->overruns, &facts->allocated_bytes,
+		&facts->allocated_count, &facts->freed_bytes, &facts->freed_count,
+	};
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		hsnap_code_u64(codec, numbers[i]);
+	for (int c = 0; c < HSNAP_NUM_CONFIDENCES; c++)
+		hsnap_code_u64(codec, &facts->bytes_by_confidence[c]);
+	hsnap_code_string(codec, &facts->comm);
+	hsnap_code_string(codec, &facts->exe);
+	hsnap_code_string(codec, &facts->source);
+	hsnap_code_string(codec, &facts->freeze);
+	hsnap_code_u8(codec, &facts->basis, HSNAP_BASIS_USABLE);
+	hsnap_code_u32(codec, &facts->num_threads);
+	hsnap_code_u32(codec, &facts->searched_modules);
+	hsnap_code_u32(codec, &facts->searched_tls);
+	hsnap_code_u64(codec, &counts->roots);
+	hsnap_code_u64(codec, &counts->blocks);
+	hsnap_code_u64(codec, &counts->edges);
+	hsnap_code_u64(codec, &counts->reasons);
+}
+
+static void code_module(struct hsnap_codec *codec, struct hsnap_module *module)
+{
+	hsnap_code_string(codec, &module->path);
+	hsnap_code_string(codec, &module->build_id);
+	hsnap_code_u64(codec, &module->base);
+	hsnap_code_bool(codec, &module->main);
+	hsnap_code_bool(codec, &module->has_types);
+}
+
+static void code_type(struct hsnap_codec *codec, struct hsnap_type *type)
+{
+	hsnap_code_string(codec, &type->name);
+	hsnap_code_string(codec, &type->full_name);
+	hsnap_code_string(codec, &type->holder);
+	hsnap_code_string(codec, &type->unit);
+	hsnap_code_u32(codec, &type->line);
+	hsnap_code_u32(codec, &type->module);
+	hsnap_code_u8(codec, &type->kind, HSNAP_NUM_TYPE_KINDS - 1);
+	hsnap_code_u64(codec, &type->size);
+	hsnap_code_u32(codec, &type->element);
+	/* Members usually follow those of the type before: a 0. */
+	uint64_t first = type->num_members ? type->first_member : codec->last[0];
+	hsnap_code_near(codec, &first, &codec->last[0]);
+	hsnap_code_u32(codec, &type->num_members);
+	codec->last[0] += type->num_members;
+	codec->in.bad |= first > UINT32_MAX;
+	type->first_member = type->num_members ? (uint32_t)first : 0;
+}
+
+static void code_member(struct hsnap_codec *codec, struct hsnap_member *member)
+{
+	hsnap_code_string(codec, &member->name);
+	hsnap_code_near(codec, &member->offset, &codec->last[0]);
+	hsnap_code_u32(codec, &member->type);
+}
+
+static void code_row(struct hsnap_codec *codec, struct hsnap_row *row)
+{
+	hsnap_code_u32(codec, &row->type);
+	hsnap_code_u8(codec, &row->state, HSNAP_NUM_STATES - 1);
+	hsnap_code_u64(codec, &row->count);
+	hsnap_code_u64(codec, &row->bytes);
+	hsnap_code_u64(codec, &row->usable);
+	hsnap_code_u64(codec, &row->items);
+	hsnap_code_u64(codec, &row->no_record);
+	for (int c = 0; c < HSNAP_NUM_CONFIDENCES; c++)
+		hsnap_code_u64(codec, &row->bytes_by_confidence[c]);
+}
+
+static void code_stack(struct hsnap_codec *codec, struct hsnap_stack *stack)
+{
+	uint64_t first = stack->num_frames ? stack->first_frame : codec->last[0];
+	hsnap_code_near(codec, &first, &codec->last[0]);
+	hsnap_code_u32(codec, &stack->num_frames);
+	codec->last[0] += stack->num_frames;
+	codec->in.bad |= first > UINT32_MAX;
+	stack->first_frame = stack->num_frames ? (uint32_t)first : 0;
+}
+
+static void code_frame(struct hsnap_codec *codec, struct hsnap_frame *frame)
+{
+	hsnap_code_string(codec, &frame->function);
+	hsnap_code_string(codec, &frame->source);
+	hsnap_code_u32(codec, &frame->module);
+	hsnap_code_near(codec, &frame->offset, &codec->last[0]);
+}
+
+static void code_root(struct hsnap_codec *codec, struct hsnap_root *root)
+{
+	hsnap_code_u8(codec, &root->kind, HSNAP_NUM_ROOT_KINDS - 1);
+	hsnap_code_bool(codec, &root->weak);
+	hsnap_code_string(codec, &root->name);
+	hsnap_code_string(codec, &root->source);
+	hsnap_code_string(codec, &root->function);
+	hsnap_code_string(codec, &root->thread);
+	hsnap_code_u32(codec, &root->module);
+}
+
+/* A copy is coded: writing must leave the snapshot alone. */
+#define CODE(array, code_one) \
+	do { \
+		__typeof__(*(array)) copy = (array)[i]; \
+		code_one(codec, &copy); \
+		if (!codec->writing) \
+			(array)[i] = copy; \
+	} while (0)
+
+/* Reasons for being partial come first, then the notes. */
+static void code_note(struct hsnap_codec *codec, struct hsnap_snapshot *snapshot, size_t i)
+{
+	size_t reasons = snapshot->partial_reasons.num;
+	if (i >= reasons) {
+		i -= reasons;
+		CODE(snapshot->notes.items, hsnap_code_string);
+	} else {
+		CODE(snapshot->partial_reasons.items, hsnap_code_string);
+	}
+}
+
+void hsnap_record_code(struct hsnap_codec *codec, struct hsnap_snapshot *snapshot, unsigned section, size_t i)
+{
+	switch (section) {
+	case HSNAP_SECTION_NOTES:
+		code_note(codec, snapshot, i);
+		break;
+	case HSNAP_SECTION_MODULES:
+		CODE(snapshot->modules.items, code_module);
+		break;
+	case HSNAP_SECTION_TYPES:
+		CODE(snapshot->types.items, code_type);
+		break;
+	case HSNAP_SECTION_ROWS:
+		CODE(snapshot->rows.items, code_row);
+		break;
+	case HSNAP_SECTION_MEMBERS:
+		CODE(snapshot->members.items, code_member);
+		break;
+	case HSNAP_SECTION_STACKS:
+		CODE(snapshot->stacks.items, code_stack);
+		break;
+	case HSNAP_SECTION_FRAMES:
+		CODE(snapshot->frames.items, code_frame);
+		break;
+	case HSNAP_SECTION_ROOTS:
+		CODE(snapshot->graph.roots.items, code_root);
+		break;
+	}
+}
+
+size_t hsnap_records_num(const struct hsnap_snapshot *snapshot, unsigned section)
+{
+	switch (section) {
+	case HSNAP_SECTION_NOTES:
+		return snapshot->partial_reasons.num + snapshot->notes.num;
+	case HSNAP_SECTION_MODULES:
+		return snapshot->modules.num;
+	case HSNAP_SECTION_TYPES:
+		return snapshot->types.num;
+	case HSNAP_SECTION_ROWS:
+		return snapshot->rows.num;
+	case HSNAP_SECTION_MEMBERS:
+		return snapshot->members.num;
+	case HSNAP_SECTION_STACKS:
+		return snapshot->stacks.num;
+	case HSNAP_SECTION_FRAMES:
+		return snapshot->frames.num;
+	case HSNAP_SECTION_ROOTS:
+		return snapshot->graph.roots.num;
+	}
+	return 0;
+}
+
+/* Zeroed items for an empty vector; `num` was checked against the file's bytes. */
+#define ALLOC(vec, count) \
+	((vec)->items = calloc((count) ? (count) : 1, sizeof(*(vec)->items)), \
+	 (vec)->num = (vec)->capacity = (vec)->items ? (count) : 0, (vec)->items != NULL)
+
+bool hsnap_records_alloc(struct hsnap_snapshot *snapshot, unsigned section, size_t num, size_t reasons)
+{
+	switch (section) {
+	case HSNAP_SECTION_NOTES:
+		return ALLOC(&snapshot->partial_reasons, reasons) && ALLOC(&snapshot->notes, num - reasons);
+	case HSNAP_SECTION_MODULES:
+		return ALLOC(&snapshot->modules, num);
+	case HSNAP_SECTION_TYPES:
+		return ALLOC(&snapshot->types, num);
+	case HSNAP_SECTION_ROWS:
+		return ALLOC(&snapshot->rows, num);
+	case HSNAP_SECTION_MEMBERS:
+		return ALLOC(&snapshot->members, num);
+	case HSNAP_SECTION_STACKS:
+		return ALLOC(&snapshot->stacks, num);
+	case HSNAP_SECTION_FRAMES:
+		return ALLOC(&snapshot->frames, num);
+	case HSNAP_SECTION_ROOTS:
+		return ALLOC(&snapshot->graph.roots, num);
+	}
+	return true;
+}
+
+unsigned hsnap_record_min(unsigned section)
+{
+	static const uint8_t bytes[HSNAP_NUM_SECTIONS] = {
+		[HSNAP_SECTION_NOTES] = 1,   [HSNAP_SECTION_MODULES] = 5, [HSNAP_SECTION_TYPES] = 11,
+		[HSNAP_SECTION_ROWS] = 12,   [HSNAP_SECTION_MEMBERS] = 3, [HSNAP_SECTION_STACKS] = 2,
+		[HSNAP_SECTION_FRAMES] = 4,  [HSNAP_SECTION_ROOTS] = 7,
+	};
+	return section < HSNAP_NUM_SECTIONS ? bytes[section] : 0;
+}

@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# session.sh - what a user's shell relies on: names of files, stdout and stderr, exit statuses, pipes.
+. "$(dirname "$0")/lib.sh"
+program=$FIXTURES/traps/trap-planted
+
+# run: the process is the program itself.
+check "run: the exit status is the program's" sh -c '"$0" run -- sh -c "exit 7"; [ $? -eq 7 ]' "$HEAPSNAP"
+check "run: so is death by a signal" sh -c '"$0" run -- sh -c "kill -TERM \$\$"; [ $? -eq 143 ]' "$HEAPSNAP"
+sh -c 'echo $$; exec "$0" run -- sh -c "echo \$\$"' "$HEAPSNAP" >pids 2>err
+check "run: the pid stays" sh -c '[ "$(sort -u pids | wc -l)" -eq 1 ] && [ "$(wc -l <pids)" -eq 2 ]'
+check "run: nothing is printed" test ! -s err
+"$HEAPSNAP" run -- cat <"$here/names.jq" >copy 2>err
+check "run: stdin and stdout are the program's" cmp copy "$here/names.jq"
+for foreign in static asan; do
+	"$HEAPSNAP" run -- "$FIXTURES/traps/trap-$foreign" >started 2>err
+	check "run: a program that cannot carry the agent ($foreign)" test $? -eq 2
+	check "run: … is not started ($foreign)" test ! -s started
+	check "run: … says why in one line, and a hint ($foreign)" sh -c '
+		[ "$(grep -c "^heapsnap: cannot " err)" -eq 1 ] && [ "$(grep -vc "^hint: " err)" -eq 1 ]'
+done
+
+start "$HEAPSNAP" run -- "$program"
+await truth || finish
+path=$("$HEAPSNAP" take -p "$service" 2>err)
+check "take: stdout is the path alone" test -f "$path"
+check "take: the name says what, who and when" sh -c 'echo "$1" | grep -Eqx "trap-planted-$2-[0-9]{8}T[0-9]{6}Z(-[0-9]+)?\.snap"' - "$path" "$service"
+check "take: three lines on stderr" sh -c '[ "$(wc -l <err)" -eq 3 ] && [ "$(grep -c "^heapsnap: " err)" -eq 3 ]'
+check "take: how long it was held still" grep -Eq 'held still for [0-9.]+ .?s \(' err
+check "take: the file is the user's alone" test "$(stat -c %a "$path")" = 600
+one=$("$HEAPSNAP" take --quiet -p "$service") && two=$("$HEAPSNAP" take --quiet -p "$service") && three=$("$HEAPSNAP" take --quiet -p "$service")
+check "take: a default name is never taken twice" test "$(printf '%s\n' "$path" "$one" "$two" "$three" | sort -u | wc -l)" -eq 4
+check "take: --quiet is quiet" sh -c '"$0" take --quiet -p "$1" -o q.snap 2>&1 >/dev/null | wc -c | grep -qx 0' "$HEAPSNAP" "$service"
+
+"$HEAPSNAP" show >shown 2>err
+check "show: the newest without being told" grep -q 'Orphan' shown
+check "show: … and says which" grep -Eq 'trap-planted|q\.snap' err
+check "show: through a pipe" sh -c '"$0" take --quiet -p "$1" -o - | "$0" show - | grep -q Orphan' "$HEAPSNAP" "$service"
+check "show: of a process" sh -c '"$0" show -p "$1" | grep -q Orphan' "$HEAPSNAP" "$service"
+check "show: --csv has as many columns in every line" sh -c '"$0" show --csv q.snap | tr -d "\r" |
+	awk -F, "{ gsub(/\"[^\"]*\"/, \"x\") } NR == 1 { n = NF } NF != n { exit 1 } END { exit NR < 3 }"' "$HEAPSNAP"
+check "show: --top 3 has three rows" sh -c '"$0" show --json --top 3 q.snap | jq -e ".types | length >= 3"' "$HEAPSNAP"
+check "show: no colour in a pipe" sh -c '! "$0" show q.snap | grep -q "$(printf "\033")"' "$HEAPSNAP"
+check "show: --ascii is ASCII" sh -c '! "$0" why --ascii Wagon q.snap | LC_ALL=C grep -q "[^ -~]"' "$HEAPSNAP"
+check "why: by address" sh -c '
+	address=$("$0" why --json Orphan q.snap >/dev/null && "$1" q.snap | awk "/ Orphan\$/ { print \$1; exit }")
+	[ -n "$address" ] && "$0" why "$address" q.snap | grep -q Orphan' "$HEAPSNAP" "${BLOCKS:-false}"
+check "leaks: exit status 0 though there are some" "$HEAPSNAP" leaks q.snap
+stop
+
+start "$HEAPSNAP" run -- "$FIXTURES/traps/trap-cached"
+await truth && take other.snap || finish
+check "diff: of two programs is refused or said" sh -c '"$0" diff q.snap other.snap >out 2>&1; grep -q trap-cached out' "$HEAPSNAP"
+check "leaks: none is said in a line" sh -c '"$0" leaks other.snap | grep -q "^no leaks"' "$HEAPSNAP"
+stop
+expect "show: snapshots of two processes, and no choice" 2 . "$HEAPSNAP" show
+finish

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* agent_path.c - where the agent's file is, by a path that LD_PRELOAD can carry. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "capture/wire.h"
+
+#ifndef HSNAP_AGENT_FOLDER
+#define HSNAP_AGENT_FOLDER "/usr/local/lib/heapsnap"
+#endif
+
+static bool is_readable(const char *path)
+{
+	struct stat st;
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, R_OK);
+}
+
+/* The folder of the running program, without a slash at its end; false: cannot be told. */
+static bool own_folder(char *folder, size_t size)
+{
+	ssize_t len = readlink("/proc/self/exe", folder, size - 1);
+	if (len <= 0)
+		return false;
+	folder[len] = '\0';
+	char *slash = strrchr(folder, '/');
+	if (!slash)
+		return false;
+	*slash = '\0';
+	return true;
+}
+
+/* Beside the program, in the build tree, under the prefix. */
+static bool find(char *path, size_t size)
+{
+	static const char *const places[] = {
+		"%s/" HSNAP_WIRE_SONAME,
+		"%s/../capture/agent/" HSNAP_WIRE_SONAME,
+		"%s/../lib/heapsnap/" HSNAP_WIRE_SONAME,
+		"%s/../lib64/heapsnap/" HSNAP_WIRE_SONAME,
+		"%s/../lib/x86_64-linux-gnu/heapsnap/" HSNAP_WIRE_SONAME,
+	};
+	char folder[PATH_MAX], candidate[PATH_MAX + 64], whole[PATH_MAX];
+	bool known = own_folder(folder, sizeof(folder));
+	for (size_t i = 0; i <= sizeof(places) / sizeof(*places); i++) {
+		if (i == sizeof(places) / sizeof(*places))
+			snprintf(candidate, sizeof(candidate), "%s", HSNAP_AGENT_FOLDER "/" HSNAP_WIRE_SONAME);
+		else if (!known)
+			continue;
+		else
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+			snprintf(candidate, sizeof(candidate), places[i], folder);
+#pragma GCC diagnostic pop
+		if (is_readable(candidate) && realpath(candidate, whole) && strlen(whole) < size) {
+			memcpy(path, whole, strlen(whole) + 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ld.so takes blanks and colons for separators, and expands $ORIGIN and its like. */
+static bool can_be_carried(const char *path)
+{
+	return path[0] == '/' && !strpbrk(path, " :\t\n$");
+}
+
+/* A folder in /tmp that nobody else can put anything into; the same one each time. */
+static bool private_folder(char *folder, size_t size)
+{
+	struct stat st;
+	snprintf(folder, size, "/tmp/heapsnap-%u", (unsigned)geteuid());
+	if (mkdir(folder, 0700) && errno != EEXIST)
+		return false;
+	if (!lstat(folder, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022))
+		return true;
+	snprintf(folder, size, "/tmp/heapsnap-XXXXXX");
+	return mkdtemp(folder) != NULL;
+}
+
+/* Replace the path by that of a link to it.  One name a target, so that links do not pile up. */
+static enum hsnap_code make_link(char *path, size_t size, struct hsnap_error *err)
+{
+	char folder[64], link[PATH_MAX], old[PATH_MAX];
+	uint64_t hash = 14695981039346656037ull;
+	for (const char *c = path; *c; c++)
+		hash = (hash ^ (uint8_t)*c) * 1099511628211ull;
+	if (!private_folder(folder, sizeof(folder)))
+		return hsnap_fail(err, HSNAP_IO, 0, "cannot make a private folder in /tmp: %s", strerror(errno));
+	int len = snprintf(link, sizeof(link), "%s/%016llx-" HSNAP_WIRE_SONAME, folder, (unsigned long long)hash);
+	if (len < 0 || (size_t)len >= size)
+		return hsnap_fail(err, HSNAP_IO, 0, "cannot use the agent '%s': its path is too long", path);
+	ssize_t there = readlink(link, old, sizeof(old) - 1);
+	if (there < 0 || (size_t)there != strlen(path) || memcmp(old, path, (size_t)there)) {
+		unlink(link);
+		if (symlink(path, link))
+			return hsnap_fail(err, HSNAP_IO, 0, "cannot link '%s' to '%s': %s", link, path, strerror(errno));
+	}
+	memcpy(path, link, (size_t)len + 1);
+	return HSNAP_OK;
+}
+
+enum hsnap_code hsnap_agent_path(char *path, size_t size, struct hsnap_error *err)
+{
+	const char *wanted = getenv("HEAPSNAP_AGENT");
+	if (wanted && *wanted) {
+		char whole[PATH_MAX];
+		if (!is_readable(wanted) || !realpath(wanted, whole) || strlen(whole) >= size) {
+			hsnap_fail(err, HSNAP_NOT_FOUND, 0, "cannot use the agent '%s' that HEAPSNAP_AGENT names: %s", wanted,
+				   strerror(errno ? errno : EINVAL));
+			return hsnap_hint(err, HSNAP_NOT_FOUND, "unset HEAPSNAP_AGENT, or let it name " HSNAP_WIRE_SONAME);
+		}
+		memcpy(path, whole, strlen(whole) + 1);
+	} else if (!find(path, size)) {
+		hsnap_fail(err, HSNAP_NOT_FOUND, 0, "cannot find the agent, " HSNAP_WIRE_SONAME);
+		return hsnap_hint(err, HSNAP_NOT_FOUND, "HEAPSNAP_AGENT=/path/to/" HSNAP_WIRE_SONAME " heapsnap run …");
+	}
+	return can_be_carried(path) ? HSNAP_OK : make_link(path, size, err);
+}

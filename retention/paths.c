@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * paths.c - shortest paths by breadth-first search in phases.
+ *
+ * Phase k settles the nodes whose best path has k weak hops.  Its queue is fed
+ * from two sides, both in order of distance: strong edges of its own nodes, and
+ * weak edges of the nodes of the phase before.  Taking whichever is nearer keeps
+ * the queue in order, so the first to find a node finds it by a shortest path.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "retention/retention.h"
+#include "snapshot/base/cleanup.h"
+#include "snapshot/base/pages.h"
+
+#define AHEAD 8 /* nodes between asking for a cache line and using it */
+
+void hsnap_paths_deinit(struct hsnap_paths *paths)
+{
+	hsnap_pages_free(paths->parent, paths->num_nodes, sizeof(*paths->parent));
+	hsnap_pages_free(paths->via, paths->num_nodes, sizeof(*paths->via));
+	hsnap_pages_free(paths->order, paths->num_nodes, sizeof(*paths->order));
+	*paths = (struct hsnap_paths){ 0 };
+}
+
+struct search {
+	const struct hsnap_graph *graph;
+	struct hsnap_paths paths;
+	uint32_t *depth; /* hops from the root, of settled nodes */
+	uint32_t tail;   /* end of the queue, which is paths.order */
+};
+
+static void settle(struct search *search, hsnap_node_id node, hsnap_node_id parent, uint32_t via, uint32_t depth)
+{
+	search->paths.parent[node] = parent;
+	search->paths.via[node] = via;
+	search->depth[node] = depth;
+	search->paths.order[search->tail++] = node;
+}
+
+static int compare_roots(const void *a, const void *b, void *context)
+{
+	const struct hsnap_graph *graph = context;
+	hsnap_node_id left = *(const hsnap_node_id *)a, right = *(const hsnap_node_id *)b;
+	uint8_t left_kind = graph->roots.items[left - 1].kind, right_kind = graph->roots.items[right - 1].kind;
+	if (left_kind != right_kind)
+		return left_kind - right_kind;
+	if (graph->address[left] != graph->address[right])
+		return graph->address[left] < graph->address[right] ? -1 : 1;
+	return left < right ? -1 : 1;
+}
+
+/* Put the roots of one strength into the queue, in order of preference. */
+static void start_from_roots(struct search *search, bool weak)
+{
+	const struct hsnap_graph *graph = search->graph;
+	uint32_t first = search->tail;
+	for (uint32_t r = 0; r < graph->num_roots; r++)
+		if (graph->roots.items[r].weak == weak)
+			settle(search, 1 + r, 0, 0, 0);
+	if (search->tail > first)
+		qsort_r(search->paths.order + first, search->tail - first, sizeof(hsnap_node_id), compare_roots,
+			(void *)graph);
+}
+
+static void expand(struct search *search, hsnap_node_id from, uint32_t wanted)
+{
+	const struct hsnap_graph *graph = search->graph;
+	uint32_t depth = search->depth[from] + 1;
+	for (uint32_t e = graph->first_edge[from]; e < graph->first_edge[from + 1]; e++) {
+		hsnap_node_id to = graph->edge_to[e] & ~HSNAP_EDGE_WEAK;
+		if ((graph->edge_to[e] & HSNAP_EDGE_WEAK) == wanted && search->paths.parent[to] == HSNAP_NO_NODE)
+			settle(search, to, from, e, depth);
+	}
+}
+
+/* The walk jumps about in memory: ask for what it will need in time. */
+static void look_ahead(const struct search *search, uint32_t at, uint32_t end)
+{
+	if (at + AHEAD < end)
+		__builtin_prefetch(&search->graph->first_edge[search->paths.order[at + AHEAD]]);
+	if (at + AHEAD / 2 >= end)
+		return;
+	hsnap_node_id node = search->paths.order[at + AHEAD / 2];
+	uint32_t first = search->graph->first_edge[node];
+	__builtin_prefetch(&search->graph->edge_to[first]);
+}
+
+/* One phase; [before, before_end) of the queue are the nodes of the phase before. */
+static void run_phase(struct search *search, uint32_t before, uint32_t before_end, uint32_t own)
+{
+	const hsnap_node_id *order = search->paths.order;
+	const uint32_t *depth = search->depth;
+	while (own < search->tail || before < before_end) {
+		if (own < search->tail &&
+		    (before == before_end || depth[order[own]] <= depth[order[before]])) {
+			look_ahead(search, own, search->tail);
+			expand(search, order[own++], 0);
+		} else {
+			look_ahead(search, before, before_end);
+			expand(search, order[before++], HSNAP_EDGE_WEAK);
+		}
+	}
+}
+
+static bool alloc_search(struct search *search)
+{
+	uint32_t num = search->graph->num_nodes;
+	struct hsnap_paths *paths = &search->paths;
+	paths->num_nodes = num;
+	paths->parent = hsnap_pages_alloc(num, sizeof(*paths->parent));
+	paths->via = hsnap_pages_alloc(num, sizeof(*paths->via));
+	paths->order = hsnap_pages_alloc(num, sizeof(*paths->order));
+	search->depth = hsnap_pages_alloc(num, sizeof(*search->depth));
+	return paths->parent && paths->via && paths->order && search->depth;
+}
+
+enum hsnap_code hsnap_paths_init(const struct hsnap_graph *graph, struct hsnap_paths *ret,
+				 struct hsnap_error *err)
+{
+	struct search search = { .graph = graph };
+	bool ok = alloc_search(&search);
+	if (ok) {
+		memset(search.paths.parent, 0xff, graph->num_nodes * sizeof(*search.paths.parent));
+		search.paths.parent[0] = 0;
+		start_from_roots(&search, false);
+		run_phase(&search, 0, 0, 0);
+		uint32_t before = 0;
+		for (bool first = true; first || before < search.tail; first = false) {
+			uint32_t own = search.tail;
+			if (first)
+				start_from_roots(&search, true);
+			run_phase(&search, before, own, own);
+			before = own;
+		}
+		search.paths.num_reached = search.tail;
+	}
+	hsnap_pages_free(search.depth, graph->num_nodes, sizeof(*search.depth));
+	if (!ok) {
+		hsnap_paths_deinit(&search.paths);
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the paths to %u blocks", graph->num_blocks);
+	}
+	*ret = search.paths;
+	return HSNAP_OK;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* shapes.c - interning of shapes and of member paths, and the folding of repeated hops. */
+#include "retention/shapes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LONGEST_PERIOD 4 /* hops after which a path may be back at a type to fold */
+#define DEEP 64          /* from this depth on any return to a type folds, weak or not … */
+#define DEEPEST_LOOK 4096 /* … that is found so many shapes above */
+#define VIA_SIZE 512
+
+struct hsnap_via_slot {
+	uint64_t offset;
+	hsnap_type_id type;
+	hsnap_string via;
+	bool used;
+};
+
+void hsnap_shapes_deinit(struct hsnap_shapes *shapes)
+{
+	hsnap_vec_deinit(&shapes->items);
+	free(shapes->table);
+	free(shapes->vias);
+	*shapes = (struct hsnap_shapes){ 0 };
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+	return hash ^ (hash >> 29);
+}
+
+/* Slot of the key in the cache of member paths, or the empty one where it belongs. */
+static struct hsnap_via_slot *find_via(struct hsnap_via_slot *slots, size_t size, hsnap_type_id type, uint64_t offset)
+{
+	for (size_t i = mix(mix(0, type), offset) & (size - 1);; i = (i + 1) & (size - 1))
+		if (!slots[i].used || (slots[i].type == type && slots[i].offset == offset))
+			return &slots[i];
+}
+
+static bool grow_vias(struct hsnap_shapes *shapes)
+{
+	size_t size = shapes->vias_size ? shapes->vias_size * 2 : 256;
+	struct hsnap_via_slot *slots = calloc(size, sizeof(*slots));
+	if (!slots)
+		return false;
+	for (size_t i = 0; i < shapes->vias_size; i++)
+		if (shapes->vias[i].used)
+			*find_via(slots, size, shapes->vias[i].type, shapes->vias[i].offset) = shapes->vias[i];
+	free(shapes->vias);
+	shapes->vias = slots;
+	shapes->vias_size = size;
+	return true;
+}
+
+/* "[17]" of a fixed array becomes "[*]": elements are alike. */
+static void forget_indices(char *text)
+{
+	char *out = text;
+	for (const char *at = text; *at;) {
+		size_t digits = *at == '[' ? strspn(at + 1, "0123456789") : 0;
+		if (digits && at[1 + digits] == ']') {
+			memcpy(out, "[*]", 3); /* never longer than what it replaces */
+			out += 3;
+			at += digits + 2;
+		} else {
+			*out++ = *at++;
+		}
+	}
+	*out = '\0';
+}
+
+/* Of what has no type one offset is as good as another. */
+static bool is_anywhere(const struct hsnap_shapes *shapes, hsnap_type_id type)
+{
+	uint8_t kind = shapes->snapshot->types.items[type].kind;
+	return !shapes->exact_offsets && (kind == HSNAP_TYPE_UNKNOWN || kind == HSNAP_TYPE_LABEL);
+}
+
+static hsnap_string make_via(struct hsnap_shapes *shapes, hsnap_type_id type, uint64_t offset)
+{
+	char text[VIA_SIZE];
+	if (offset == HSNAP_OFFSET_BEYOND || is_anywhere(shapes, type))
+		return hsnap_strings_add(shapes->strings, "+*");
+	hsnap_member_path(shapes->snapshot, type, offset, text, sizeof(text));
+	forget_indices(text);
+	return hsnap_strings_add(shapes->strings, *text ? text : "*");
+}
+
+hsnap_string hsnap_shapes_via(struct hsnap_shapes *shapes, hsnap_node_id from, uint32_t edge)
+{
+	const struct hsnap_snapshot *snapshot = shapes->snapshot;
+	hsnap_type_id type = snapshot->graph.type[from];
+	const struct hsnap_type *item = &snapshot->types.items[type];
+	uint64_t offset = snapshot->graph.edge_offset[edge];
+	uint64_t each = item->kind == HSNAP_TYPE_ARRAY ? snapshot->types.items[item->element].size : 0;
+	if (each && offset != HSNAP_OFFSET_BEYOND)
+		offset %= each; /* elements are alike */
+	else if (is_anywhere(shapes, type))
+		offset = 0;
+	if (shapes->vias_used * 3 >= shapes->vias_size * 2 && !grow_vias(shapes))
+		return HSNAP_NO_STRING;
+	struct hsnap_via_slot *slot = find_via(shapes->vias, shapes->vias_size, type, offset);
+	if (slot->used)
+		return slot->via;
+	hsnap_string via = make_via(shapes, type, offset);
+	if (via == HSNAP_NO_STRING)
+		return via;
+	*slot = (struct hsnap_via_slot){ .offset = offset, .type = type, .via = via, .used = true };
+	shapes->vias_used++;
+	return via;
+}
+
+static uint64_t hash_shape(const struct hsnap_shape *shape)
+{
+	uint64_t hash = mix(mix(0, shape->parent), shape->via);
+	return mix(hash, (uint64_t)shape->type << 3 | shape->weak << 2 | shape->weak_fold << 1 | shape->closed);
+}
+
+static bool same_shape(const struct hsnap_shape *a, const struct hsnap_shape *b)
+{
+	return a->parent == b->parent && a->via == b->via && a->type == b->type && a->weak == b->weak &&
+	       a->weak_fold == b->weak_fold && a->closed == b->closed;
+}
+
+static uint32_t *find_shape(const struct hsnap_shapes *shapes, uint32_t *table, size_t size,
+			    const struct hsnap_shape *shape)
+{
+	for (size_t i = hash_shape(shape) & (size - 1);; i = (i + 1) & (size - 1))
+		if (!table[i] || same_shape(&shapes->items.items[table[i] - 1], shape))
+			return &table[i];
+}
+
+static bool grow_table(struct hsnap_shapes *shapes)
+{
+	size_t size = shapes->table_size ? shapes->table_size * 2 : 256;
+	uint32_t *table = calloc(size, sizeof(*table));
+	if (!table)
+		return false;
+	for (size_t i = 0; i < shapes->items.num; i++)
+		*find_shape(shapes, table, size, &shapes->items.items[i]) = (uint32_t)i + 1;
+	free(shapes->table);
+	shapes->table = table;
+	shapes->table_size = size;
+	return true;
+}
+
+static hsnap_shape_id intern(struct hsnap_shapes *shapes, struct hsnap_shape shape)
+{
+	if (shapes->items.num * 3 >= shapes->table_size * 2 && !grow_table(shapes))
+		return HSNAP_NO_SHAPE;
+	uint32_t *slot = find_shape(shapes, shapes->table, shapes->table_size, &shape);
+	if (*slot)
+		return *slot - 1;
+	if (!hsnap_vec_push(&shapes->items, shape))
+		return HSNAP_NO_SHAPE;
+	*slot = (uint32_t)shapes->items.num;
+	return *slot - 1;
+}
+
+hsnap_shape_id hsnap_shapes_begin(struct hsnap_shapes *shapes, hsnap_string key, hsnap_type_id type,
+				  bool weak, bool closed)
+{
+	return intern(shapes, (struct hsnap_shape){ .parent = HSNAP_NO_SHAPE, .via = key, .type = type, .weak = weak,
+						    .closed = closed });
+}
+
+/* How many shapes above `from` the type stands, so that a hop to it folds; UINT32_MAX: none near. */
+static uint32_t find_return(const struct hsnap_shapes *shapes, hsnap_shape_id from, hsnap_type_id type, bool weak)
+{
+	const struct hsnap_shape *items = shapes->items.items;
+	bool deep = items[from].depth >= DEEP;
+	if (weak && !deep)
+		return items[from].weak_fold && items[from].type == type ? 0 : UINT32_MAX;
+	for (uint32_t up = 0; from != HSNAP_NO_SHAPE && up < (deep ? DEEPEST_LOOK : LONGEST_PERIOD); up++) {
+		if (items[from].closed)
+			break;
+		if (items[from].type == type && (!up || type != HSNAP_NO_TYPE))
+			return up;
+		if (items[from].weak && !deep)
+			break; /* a fold over a weak hop would hide it */
+		from = items[from].parent;
+	}
+	return UINT32_MAX;
+}
+
+/* The member paths of the shapes left behind and of the hop itself, in a row. */
+static hsnap_string join_vias(struct hsnap_shapes *shapes, hsnap_shape_id from, uint32_t up, hsnap_string via)
+{
+	char text[VIA_SIZE], longer[VIA_SIZE];
+	snprintf(text, sizeof(text), "%s", hsnap_str(shapes->strings, via));
+	for (; up; up--, from = shapes->items.items[from].parent) {
+		const char *before = hsnap_str(shapes->strings, shapes->items.items[from].via);
+		if (snprintf(longer, sizeof(longer), "%s%s", before, text) >= (int)sizeof(longer))
+			break;
+		memcpy(text, longer, sizeof(text));
+	}
+	return hsnap_strings_add(shapes->strings, text);
+}
+
+struct hsnap_hop hsnap_shapes_take(struct hsnap_shapes *shapes, hsnap_shape_id from, hsnap_string via,
+				   hsnap_type_id type, bool weak)
+{
+	uint32_t up = find_return(shapes, from, type, weak);
+	if (up != UINT32_MAX) {
+		struct hsnap_hop back = { .shape = from, .up = 1 + up, .via = via };
+		if (up)
+			back.via = join_vias(shapes, from, up, via);
+		for (; up; up--)
+			back.shape = shapes->items.items[back.shape].parent;
+		shapes->items.items[back.shape].weak_inside |= weak;
+		if (back.via == HSNAP_NO_STRING)
+			back.shape = HSNAP_NO_SHAPE;
+		return back;
+	}
+	const struct hsnap_shape *parent = &shapes->items.items[from];
+	struct hsnap_shape next = { .parent = from, .via = via, .type = type, .depth = parent->depth + 1, .weak = weak };
+	if (weak && parent->type == type && !parent->closed) {
+		next.weak_fold = true;
+		next.via = 0; /* the vias of all repetitions are told with the blocks */
+	}
+	return (struct hsnap_hop){ .shape = intern(shapes, next), .via = via };
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shapes.h - private to retention/: paths that look alike, as one number.
+ *
+ * A shape is a path in types: the shape of its parent and one hop.  Taking a hop
+ * from a shape gives a shape again, and hops that lead back to a type where the
+ * path stands give the one that was there already.  So the shape of every block
+ * follows from its parent's in one step, and a list of a million nodes has one.
+ */
+#ifndef HSNAP_RETENTION_SHAPES_H
+#define HSNAP_RETENTION_SHAPES_H
+
+#include "snapshot/snapshot.h"
+
+typedef uint32_t hsnap_shape_id;
+#define HSNAP_NO_SHAPE UINT32_MAX
+
+struct hsnap_shape {
+	hsnap_shape_id parent; /* HSNAP_NO_SHAPE: where paths begin */
+	hsnap_string via;      /* of the hop; of a beginning: its key */
+	hsnap_type_id type;
+	uint32_t depth;        /* steps from the beginning */
+	bool weak;             /* over a weak edge */
+	bool weak_fold;        /* weak hops from a type to itself, folded: once at least */
+	bool weak_inside;      /* a weak hop was folded into it */
+	bool closed;           /* a beginning that is no block: nothing folds back to it */
+};
+
+struct hsnap_shapes {
+	const struct hsnap_snapshot *snapshot;
+	struct hsnap_strings *strings; /* of vias; borrowed */
+	struct hsnap_vec(struct hsnap_shape) items;
+	uint32_t *table; /* open-addressed hash of shapes: id + 1, 0 = empty */
+	size_t table_size;
+	struct hsnap_via_slot *vias; /* (type, offset) to member path */
+	size_t vias_size, vias_used;
+	bool exact_offsets; /* tell "+200" from "+208" in what has no type */
+};
+
+void hsnap_shapes_deinit(struct hsnap_shapes *shapes);
+
+/* Member path of edge `edge` in node `from`; HSNAP_NO_STRING: out of memory.  "[3]" becomes "[*]". */
+hsnap_string hsnap_shapes_via(struct hsnap_shapes *shapes, hsnap_node_id from, uint32_t edge);
+
+/* A beginning; blocks of the same key and type share it.  HSNAP_NO_SHAPE: out of memory. */
+hsnap_shape_id hsnap_shapes_begin(struct hsnap_shapes *shapes, hsnap_string key, hsnap_type_id type,
+				  bool weak, bool closed);
+
+struct hsnap_hop {
+	hsnap_shape_id shape; /* HSNAP_NO_SHAPE: out of memory */
+	uint32_t up;          /* entered: 0; folded: 1 + how many shapes were left for an older one */
+	hsnap_string via;     /* as it was; of what folds over several shapes: joined */
+};
+
+struct hsnap_hop hsnap_shapes_take(struct hsnap_shapes *shapes, hsnap_shape_id from, hsnap_string via,
+				   hsnap_type_id type, bool weak);
+
+#endif

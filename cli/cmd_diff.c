@@ -6,18 +6,18 @@
 #include "cli/diff_view.h"
 #include "cli/names.h"
 #include "cli/report.h"
-#include "cli/source.h"
+#include "cli/input.h"
 #include "snapshot/base/cleanup.h"
 
 struct sources {
-	struct hsnap_source *items;
+	struct hsnap_input *items;
 	size_t num;
 };
 
 static void free_sources(struct sources *sources)
 {
 	for (size_t i = 0; sources->items && i < sources->num; i++)
-		hsnap_source_deinit(&sources->items[i]);
+		hsnap_input_deinit(&sources->items[i]);
 	free(sources->items);
 }
 
@@ -27,7 +27,7 @@ static int open_all(const struct hsnap_options *options, struct sources *sources
 	sources->items = calloc(sources->num, sizeof(*sources->items));
 	int status = sources->items ? HSNAP_GO_ON : HSNAP_EXIT_OTHER;
 	for (size_t i = 0; status == HSNAP_GO_ON && i < sources->num; i++)
-		status = hsnap_source_open(options, options->args[i], HSNAP_LOAD_TABLE, &sources->items[i]);
+		status = hsnap_input_open(options, options->args[i], HSNAP_LOAD_TABLE, &sources->items[i]);
 	return status;
 }
 
@@ -44,7 +44,7 @@ static int compare(const struct hsnap_options *options, const struct sources *so
 	for (size_t i = 0; i < sources->num; i++) {
 		snapshots[i] = sources->items[i].snapshot;
 		paths[i] = sources->items[i].path;
-		if (hsnap_source_status(options, snapshots[i]))
+		if (hsnap_input_status(options, snapshots[i]))
 			status = HSNAP_EXIT_PARTIAL;
 	}
 	hsnap_auto(hsnap_diff_deinit) struct hsnap_diff diff = { 0 };

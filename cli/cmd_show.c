@@ -7,7 +7,7 @@
 #include "cli/names.h"
 #include "cli/report.h"
 #include "cli/show.h"
-#include "cli/source.h"
+#include "cli/input.h"
 #include "cli/table.h"
 #include "snapshot/base/cleanup.h"
 
@@ -121,21 +121,21 @@ static void print_head(const struct view *view, const char *path)
 	const struct hsnap_facts *facts = &view->snapshot->facts;
 	const uint64_t *named = facts->bytes_by_confidence;
 	double all = (double)facts->heap_bytes;
-	struct hsnap_buffer line = { 0 };
+	struct hsnap_line line = { 0 };
 	hsnap_add_head(&line, view->emit, path, view->snapshot);
-	hsnap_buffer_addf(&line, "     %s bytes in %s\n", hsnap_grouped(facts->heap_bytes).text,
+	hsnap_line_addf(&line, "     %s bytes in %s\n", hsnap_grouped(facts->heap_bytes).text,
 			  hsnap_plural(facts->heap_count, "block").text);
-	hsnap_buffer_addf(&line, "names    exact %s %%, proved %s %%, inferred %s %%, labelled %s %%",
+	hsnap_line_addf(&line, "names    exact %s %%, proved %s %%, inferred %s %%, labelled %s %%",
 			  hsnap_share((double)named[HSNAP_EXACT], all).text,
 			  hsnap_share((double)named[HSNAP_PROVED], all).text,
 			  hsnap_share((double)named[HSNAP_INFERRED], all).text,
 			  hsnap_share((double)named[HSNAP_LABEL], all).text);
 	if (named[HSNAP_UNKNOWN])
-		hsnap_buffer_addf(&line, ", unknown %s %%", hsnap_share((double)named[HSNAP_UNKNOWN], all).text);
-	hsnap_buffer_addf(&line, " of bytes; sizes as %s\n",
+		hsnap_line_addf(&line, ", unknown %s %%", hsnap_share((double)named[HSNAP_UNKNOWN], all).text);
+	hsnap_line_addf(&line, " of bytes; sizes as %s\n",
 			  facts->basis == HSNAP_BASIS_REQUESTED ? "requested" : "usable");
-	hsnap_print(view->emit, hsnap_buffer_text(&line));
-	hsnap_buffer_deinit(&line);
+	hsnap_print(view->emit, hsnap_line_text(&line));
+	hsnap_line_deinit(&line);
 	hsnap_print_reservations(view->emit, view->snapshot);
 	hsnap_print(view->emit, "\n");
 }
@@ -161,22 +161,22 @@ static const char *row_word(const struct hsnap_row *row)
 static void add_row(const struct view *view, struct hsnap_table *table, const struct hsnap_row *row, bool twin)
 {
 	struct hsnap_table_row *to = hsnap_table_add(table);
-	struct hsnap_buffer name = { 0 }, after = { 0 };
+	struct hsnap_line name = { 0 }, after = { 0 };
 	set_numbers(view, table, to, row->bytes, row->count);
 	hsnap_table_set(table, to, 3, hsnap_confidence_name(lowest_confidence(row)));
 	hsnap_add_type_name(&name, view->snapshot, row->type);
-	hsnap_table_set(table, to, 4, hsnap_buffer_text(&name));
+	hsnap_table_set(table, to, 4, hsnap_line_text(&name));
 	if (row->items && row->items != row->bytes) /* of characters the bytes say it */
-		hsnap_buffer_addf(&after, "  (%s)", hsnap_plural(row->items, "item").text);
+		hsnap_line_addf(&after, "  (%s)", hsnap_plural(row->items, "item").text);
 	hsnap_add_type_place(&after, view->emit, view->snapshot, row->type, twin);
 	if (row->no_record && row->no_record != row->count)
-		hsnap_buffer_addf(&after, "  (%s no record)", hsnap_grouped(row->no_record).text);
+		hsnap_line_addf(&after, "  (%s no record)", hsnap_grouped(row->no_record).text);
 	if (after.num)
 		hsnap_table_set_after(table, to, after.text);
 	if (to)
 		to->word = row_word(row);
-	hsnap_buffer_deinit(&name);
-	hsnap_buffer_deinit(&after);
+	hsnap_line_deinit(&name);
+	hsnap_line_deinit(&after);
 }
 
 /* Several rows as one: what did not fit, or small labels. */
@@ -195,7 +195,7 @@ static bool find_twins(const struct view *view, bool *twin)
 	size_t num = view->rows.num;
 	hsnap_auto(hsnap_freep) const char **names = calloc(num + 1, sizeof(*names));
 	hsnap_auto(hsnap_freep) uint64_t *keys = calloc(num + 1, sizeof(*keys));
-	hsnap_auto(hsnap_buffer_deinit) struct hsnap_buffer text = { 0 };
+	hsnap_auto(hsnap_line_deinit) struct hsnap_line text = { 0 };
 	hsnap_auto(hsnap_freep) size_t *starts = calloc(num + 1, sizeof(*starts));
 	if (!names || !keys || !starts)
 		return false;
@@ -203,7 +203,7 @@ static bool find_twins(const struct view *view, bool *twin)
 		keys[i] = view->rows.items[i].type;
 		starts[i] = text.num;
 		hsnap_add_type_name(&text, view->snapshot, view->rows.items[i].type);
-		hsnap_buffer_add_len(&text, "", 1);
+		hsnap_line_add_len(&text, "", 1);
 	}
 	if (text.failed)
 		return false;
@@ -237,7 +237,7 @@ static bool fill_table(const struct view *view, struct hsnap_table *table)
 	}
 	char text[96];
 	if (num_rest) {
-		snprintf(text, sizeof(text), "%s more (--top 0 shows them)", hsnap_plural(num_rest, "type").text);
+		snprintf(text, sizeof(text), "%s (--top 0 shows them)", hsnap_plural(num_rest, "more type").text);
 		add_sum(view, table, &rest, "", text);
 	}
 	if (num_labels) {
@@ -278,7 +278,7 @@ static bool emit_row(const struct view *view, const struct hsnap_row *row)
 	const struct hsnap_snapshot *snapshot = view->snapshot;
 	bool label = hsnap_is_label(snapshot, row->type);
 	hsnap_auto(hsnap_freep) char *id = hsnap_type_identity(snapshot, row->type);
-	hsnap_auto(hsnap_buffer_deinit) struct hsnap_buffer name = { 0 }, full = { 0 }, source = { 0 };
+	hsnap_auto(hsnap_line_deinit) struct hsnap_line name = { 0 }, full = { 0 }, source = { 0 };
 	if (!id)
 		return false;
 	hsnap_add_type_name(&name, snapshot, row->type);
@@ -286,11 +286,11 @@ static bool emit_row(const struct view *view, const struct hsnap_row *row)
 	hsnap_add_type_source(&source, snapshot, row->type);
 	hsnap_emit_begin_object(emit, NULL);
 	hsnap_emit_string(emit, "id", id);
-	hsnap_emit_string_or_null(emit, "type", label ? "" : hsnap_buffer_text(&name));
-	hsnap_emit_string_or_null(emit, "full_type", label ? "" : hsnap_buffer_text(&full));
-	hsnap_emit_string_or_null(emit, "label", label ? hsnap_buffer_text(&name) : "");
+	hsnap_emit_string_or_null(emit, "type", label ? "" : hsnap_line_text(&name));
+	hsnap_emit_string_or_null(emit, "full_type", label ? "" : hsnap_line_text(&full));
+	hsnap_emit_string_or_null(emit, "label", label ? hsnap_line_text(&name) : "");
 	hsnap_emit_string_or_null(emit, "module", hsnap_module_name(snapshot, hsnap_type_module(snapshot, row->type)));
-	hsnap_emit_string_or_null(emit, "source", hsnap_buffer_text(&source));
+	hsnap_emit_string_or_null(emit, "source", hsnap_line_text(&source));
 	emit_confidences(emit, row);
 	hsnap_emit_u64(emit, "no_record", row->no_record);
 	hsnap_emit_u64(emit, "bytes", row->bytes);
@@ -339,13 +339,13 @@ int hsnap_cmd_show(int argc, char **argv)
 	int status = hsnap_options_parse(argc, argv, &options);
 	if (status != HSNAP_GO_ON)
 		return status;
-	hsnap_auto(hsnap_source_deinit) struct hsnap_source source = { 0 };
-	status = hsnap_source_open(&options, options.args[0], HSNAP_LOAD_TABLE, &source);
+	hsnap_auto(hsnap_input_deinit) struct hsnap_input source = { 0 };
+	status = hsnap_input_open(&options, options.args[0], HSNAP_LOAD_TABLE, &source);
 	if (status != HSNAP_GO_ON)
 		return status;
 	struct hsnap_emit emit;
 	hsnap_emit_open(&emit, &options);
 	if (!hsnap_show(&emit, source.path, source.snapshot))
 		emit.out.failed = true;
-	return hsnap_emit_close(&emit, hsnap_source_status(&options, source.snapshot));
+	return hsnap_emit_close(&emit, hsnap_input_status(&options, source.snapshot));
 }

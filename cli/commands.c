@@ -26,6 +26,17 @@ const struct hsnap_command hsnap_commands[] = {
 		.min_args = 2,
 		.max_args = HSNAP_MOST_SNAPSHOTS,
 	},
+	{
+		.name = "why",
+		.bit = HSNAP_CMD_WHY,
+		.run = hsnap_cmd_why,
+		.summary = "who keeps it alive: paths from the roots, merged by shape, ranked by bytes",
+		.usage = "[OPTION…] TYPE|0xADDR [SNAP]",
+		.examples = { "heapsnap why CacheEntry b.snap", "heapsnap why 'char[] in DictNode.key' b.snap",
+			      "heapsnap why --json Handler b.snap | jq '.paths[0].steps'" },
+		.min_args = 1,
+		.max_args = 2,
+	},
 };
 const size_t hsnap_num_commands = sizeof(hsnap_commands) / sizeof(*hsnap_commands);
 

@@ -21,7 +21,7 @@ static bool emit_row(const struct hsnap_diff_view *view, const struct hsnap_grow
 	const struct hsnap_diff *diff = view->diff;
 	const struct hsnap_snapshot *snapshot = view->snapshots[row->snapshot];
 	hsnap_auto(hsnap_freep) char *id = hsnap_type_identity(snapshot, row->type);
-	hsnap_auto(hsnap_buffer_deinit) struct hsnap_buffer source = { 0 };
+	hsnap_auto(hsnap_line_deinit) struct hsnap_line source = { 0 };
 	if (!id)
 		return false;
 	hsnap_add_type_source(&source, snapshot, row->type);
@@ -29,7 +29,7 @@ static bool emit_row(const struct hsnap_diff_view *view, const struct hsnap_grow
 	hsnap_emit_string(emit, "id", id);
 	hsnap_emit_type(emit, snapshot, row->type);
 	hsnap_emit_string_or_null(emit, "module", hsnap_module_name(snapshot, hsnap_type_module(snapshot, row->type)));
-	hsnap_emit_string_or_null(emit, "source", hsnap_buffer_text(&source));
+	hsnap_emit_string_or_null(emit, "source", hsnap_line_text(&source));
 	hsnap_emit_string(emit, "state", hsnap_state_name(row->state));
 	hsnap_emit_numbers(emit, "bytes", diff->bytes + row->first, diff->num_snapshots);
 	hsnap_emit_numbers(emit, "count", diff->count + row->first, diff->num_snapshots);

@@ -6,7 +6,7 @@
 #include "cli/diff_view.h"
 #include "cli/head.h"
 #include "cli/names.h"
-#include "cli/source.h"
+#include "cli/input.h"
 #include "cli/table.h"
 #include "snapshot/base/cleanup.h"
 
@@ -47,10 +47,10 @@ static struct summary summarize(const struct hsnap_diff_view *view)
 }
 
 /* The lines "1  a.snap   2026-11-30 01:24:20 UTC    80,258,943 bytes in 476,601 blocks". */
-static void add_files(const struct hsnap_diff_view *view, struct hsnap_buffer *to)
+static void add_files(const struct hsnap_diff_view *view, struct hsnap_line *to)
 {
 	size_t path_width = 0, bytes_width = 0;
-	struct hsnap_buffer path = { 0 };
+	struct hsnap_line path = { 0 };
 	for (size_t i = 0; i < view->diff->num_snapshots; i++) {
 		size_t width = hsnap_columns(view->paths[i]);
 		path_width = width > path_width ? width : path_width;
@@ -58,15 +58,15 @@ static void add_files(const struct hsnap_diff_view *view, struct hsnap_buffer *t
 		bytes_width = width > bytes_width ? width : bytes_width;
 	}
 	for (size_t i = 0; i < view->diff->num_snapshots; i++) {
-		hsnap_buffer_clear(&path);
-		hsnap_buffer_add_escaped(&path, view->paths[i], view->emit->charset);
-		hsnap_buffer_pad(&path, 0, path_width);
-		hsnap_buffer_addf(to, "%zu  %s   %s    %*s bytes in %s\n", i + 1, hsnap_buffer_text(&path),
+		hsnap_line_clear(&path);
+		hsnap_line_add_escaped(&path, view->paths[i], view->emit->charset);
+		hsnap_line_pad(&path, 0, path_width);
+		hsnap_line_addf(to, "%zu  %s   %s    %*s bytes in %s\n", i + 1, hsnap_line_text(&path),
 				  hsnap_time(view->snapshots[i]->facts.taken_at).text, (int)bytes_width,
 				  hsnap_grouped(view->diff->all_bytes[i]).text,
 				  hsnap_plural(view->diff->all_count[i], "block").text);
 	}
-	hsnap_buffer_deinit(&path);
+	hsnap_line_deinit(&path);
 }
 
 static bool one_process(const struct hsnap_diff_view *view)
@@ -77,83 +77,83 @@ static bool one_process(const struct hsnap_diff_view *view)
 	return true;
 }
 
-static void add_processes(const struct hsnap_diff_view *view, struct hsnap_buffer *to)
+static void add_processes(const struct hsnap_diff_view *view, struct hsnap_line *to)
 {
 	if (one_process(view)) {
 		hsnap_add_process(to, view->emit, view->snapshots[0]);
 		return;
 	}
-	hsnap_buffer_add(to, "not one process: ");
+	hsnap_line_add(to, "not one process: ");
 	for (size_t i = 0; i < view->diff->num_snapshots; i++) {
 		if (i)
-			hsnap_buffer_add(to, i + 1 == view->diff->num_snapshots ? " and " : "; ");
+			hsnap_line_add(to, i + 1 == view->diff->num_snapshots ? " and " : "; ");
 		hsnap_add_process(to, view->emit, view->snapshots[i]);
 	}
 }
 
 /* ", 27 s apart"; ", b.snap 27 s before a.snap" where they are given the wrong way round. */
-static void add_apart(const struct hsnap_diff_view *view, struct hsnap_buffer *to, uint64_t first, uint64_t last)
+static void add_apart(const struct hsnap_diff_view *view, struct hsnap_line *to, uint64_t first, uint64_t last)
 {
 	if (!first || !last)
 		return;
 	if (last >= first) {
-		hsnap_buffer_addf(to, ", %s apart", hsnap_duration(last - first).text);
+		hsnap_line_addf(to, ", %s apart", hsnap_duration(last - first).text);
 		return;
 	}
-	hsnap_buffer_add(to, ", ");
-	hsnap_buffer_add_escaped(to, view->paths[view->diff->num_snapshots - 1], view->emit->charset);
-	hsnap_buffer_addf(to, " %s before ", hsnap_duration(first - last).text);
-	hsnap_buffer_add_escaped(to, view->paths[0], view->emit->charset);
+	hsnap_line_add(to, ", ");
+	hsnap_line_add_escaped(to, view->paths[view->diff->num_snapshots - 1], view->emit->charset);
+	hsnap_line_addf(to, " %s before ", hsnap_duration(first - last).text);
+	hsnap_line_add_escaped(to, view->paths[0], view->emit->charset);
 }
 
 /* "bookstore, pid 4711, 27 s apart:    +14,642,327 bytes (+18.2 %), +130,003 blocks; 31.0 MiB/minute". */
-static void add_growth(const struct hsnap_diff_view *view, struct hsnap_buffer *to)
+static void add_growth(const struct hsnap_diff_view *view, struct hsnap_line *to)
 {
 	const struct hsnap_diff *diff = view->diff;
 	size_t last = diff->num_snapshots - 1;
 	uint64_t first_at = view->snapshots[0]->facts.taken_at, last_at = view->snapshots[last]->facts.taken_at;
 	add_processes(view, to);
 	add_apart(view, to, first_at, last_at);
-	hsnap_buffer_addf(to, ":    %s bytes", hsnap_growth(diff->bytes_delta).text);
+	hsnap_line_addf(to, ":    %s bytes", hsnap_growth(diff->bytes_delta).text);
 	if (diff->all_bytes[0])
-		hsnap_buffer_addf(to, " (%s%s %%)", diff->bytes_delta > 0 ? "+" : "",
+		hsnap_line_addf(to, " (%s%s %%)", diff->bytes_delta > 0 ? "+" : "",
 				  hsnap_share((double)diff->bytes_delta, (double)diff->all_bytes[0]).text);
-	hsnap_buffer_addf(to, ", %s block%s", hsnap_growth(diff->count_delta).text,
+	hsnap_line_addf(to, ", %s block%s", hsnap_growth(diff->count_delta).text,
 			  diff->count_delta == 1 || diff->count_delta == -1 ? "" : "s");
 	if (first_at && last_at > first_at && one_process(view))
-		hsnap_buffer_addf(to, "; %s/minute",
+		hsnap_line_addf(to, "; %s/minute",
 				  hsnap_human((double)diff->bytes_delta * 60e9 / (double)(last_at - first_at)).text);
 	if (diff->mixed)
-		hsnap_buffer_add(to, "; sizes as usable, which the files differ in");
-	hsnap_buffer_add(to, "\n");
+		hsnap_line_add(to, "; sizes as usable, which the files differ in");
+	hsnap_line_add(to, "\n");
 }
 
 /* Which of the files is incomplete, and why. */
 static void print_reservations(const struct hsnap_diff_view *view)
 {
-	struct hsnap_buffer line = { 0 };
+	struct hsnap_line line = { 0 };
 	for (size_t i = 0; i < view->diff->num_snapshots; i++) {
 		const struct hsnap_snapshot *snapshot = view->snapshots[i];
 		for (size_t r = 0; r < snapshot->partial_reasons.num; r++) {
-			hsnap_buffer_add(&line, "partial  ");
-			hsnap_buffer_add_escaped(&line, view->paths[i], view->emit->charset);
-			hsnap_buffer_add(&line, ": ");
-			hsnap_buffer_add_escaped(&line, hsnap_text(snapshot, snapshot->partial_reasons.items[r]),
+			hsnap_line_add(&line, "partial  ");
+			hsnap_line_add_escaped(&line, view->paths[i], view->emit->charset);
+			hsnap_line_add(&line, ": ");
+			hsnap_line_add_escaped(&line, hsnap_text(snapshot, snapshot->partial_reasons.items[r]),
 						 view->emit->charset);
-			hsnap_buffer_add(&line, "\n");
+			hsnap_line_add(&line, "\n");
 		}
 	}
-	hsnap_print(view->emit, hsnap_buffer_text(&line));
-	hsnap_buffer_deinit(&line);
+	hsnap_print(view->emit, hsnap_line_text(&line));
+	hsnap_line_deinit(&line);
 }
 
 static void print_head(const struct hsnap_diff_view *view)
 {
-	struct hsnap_buffer text = { 0 };
+	struct hsnap_line text = { 0 };
 	add_files(view, &text);
 	add_growth(view, &text);
-	hsnap_print(view->emit, hsnap_buffer_text(&text));
-	hsnap_buffer_deinit(&text);
+	hsnap_print(view->emit, hsnap_line_text(&text));
+	hsnap_line_deinit(&text);
 	print_reservations(view);
 	hsnap_print(view->emit, "\n");
 }
@@ -219,23 +219,23 @@ static void add_row(const struct hsnap_diff_view *view, const struct columns *co
 {
 	const struct hsnap_diff *diff = view->diff;
 	const struct hsnap_snapshot *snapshot = view->snapshots[row->snapshot];
-	struct hsnap_buffer name = { 0 }, after = { 0 };
+	struct hsnap_line name = { 0 }, after = { 0 };
 	struct hsnap_table_row *to = hsnap_table_add(table);
 	struct numbers numbers = { row->bytes_delta, row->count_delta, diff->bytes + row->first, diff->count + row->first };
 	set_numbers(view, columns, table, to, &numbers, whole);
 	hsnap_add_type_name(&name, snapshot, row->type);
-	hsnap_table_set(table, to, columns->num - 1, hsnap_buffer_text(&name));
+	hsnap_table_set(table, to, columns->num - 1, hsnap_line_text(&name));
 	/* Of characters, and of one block that was made anew, longer, the bytes say as much. */
 	if (row->items_delta && row->count_delta && row->items_delta != row->bytes_delta)
-		hsnap_buffer_addf(&after, "  (%s item%s)", hsnap_growth(row->items_delta).text,
+		hsnap_line_addf(&after, "  (%s item%s)", hsnap_growth(row->items_delta).text,
 				  row->items_delta == 1 || row->items_delta == -1 ? "" : "s");
 	hsnap_add_type_place(&after, view->emit, snapshot, row->type, twin);
 	if (after.num)
 		hsnap_table_set_after(table, to, after.text);
 	if (to && row->state == HSNAP_UNREACHABLE)
 		to->word = "unreachable";
-	hsnap_buffer_deinit(&name);
-	hsnap_buffer_deinit(&after);
+	hsnap_line_deinit(&name);
+	hsnap_line_deinit(&after);
 }
 
 static void add_line(const struct columns *columns, struct hsnap_table *table, const char *text)
@@ -249,7 +249,7 @@ static bool find_twins(const struct hsnap_diff_view *view, bool *twin)
 	hsnap_auto(hsnap_freep) size_t *starts = calloc(num + 1, sizeof(*starts));
 	hsnap_auto(hsnap_freep) const char **names = calloc(num + 1, sizeof(*names));
 	hsnap_auto(hsnap_freep) uint64_t *keys = calloc(num + 1, sizeof(*keys));
-	hsnap_auto(hsnap_buffer_deinit) struct hsnap_buffer text = { 0 };
+	hsnap_auto(hsnap_line_deinit) struct hsnap_line text = { 0 };
 	if (!starts || !names || !keys)
 		return false;
 	for (size_t i = 0; i < num; i++) {
@@ -258,7 +258,7 @@ static bool find_twins(const struct hsnap_diff_view *view, bool *twin)
 		keys[i] = (uint64_t)row->snapshot << 32 | row->type;
 		starts[i] = text.num;
 		hsnap_add_type_name(&text, view->snapshots[row->snapshot], row->type);
-		hsnap_buffer_add_len(&text, "", 1);
+		hsnap_line_add_len(&text, "", 1);
 	}
 	for (size_t i = 0; i < num && !text.failed; i++)
 		names[i] = text.text + starts[i];
@@ -290,7 +290,7 @@ static bool fill_table(const struct hsnap_diff_view *view, const struct columns 
 		add_row(view, columns, table, row, sum->sum_grown, twin[i]);
 	}
 	char text[96];
-	snprintf(text, sizeof(text), "%s more grew (--top 0 shows them)", hsnap_plural(left_out, "type").text);
+	snprintf(text, sizeof(text), "%s grew (--top 0 shows them)", hsnap_plural(left_out, "more type").text);
 	if (left_out)
 		add_line(columns, table, text);
 	struct hsnap_table_row *all = hsnap_table_add(table);
@@ -303,25 +303,25 @@ static bool fill_table(const struct hsnap_diff_view *view, const struct columns 
 /* "11 types did not change, none shrank." and what grew by the same count. */
 static void print_end(const struct hsnap_diff_view *view, const struct summary *sum)
 {
-	struct hsnap_buffer text = { 0 };
+	struct hsnap_line text = { 0 };
 	if (!sum->grown)
-		hsnap_buffer_add(&text, "No type grew; ");
-	hsnap_buffer_addf(&text, "%s did not change, ", hsnap_plural(sum->unchanged, "type").text);
+		hsnap_line_add(&text, "No type grew; ");
+	hsnap_line_addf(&text, "%s did not change, ", hsnap_plural(sum->unchanged, "type").text);
 	if (sum->shrunk) {
 		struct hsnap_small amount = hsnap_growth(-sum->sum_shrunk);
-		hsnap_buffer_addf(&text, "%s shrank by %s %s in all.", hsnap_plural(sum->shrunk, "type").text,
+		hsnap_line_addf(&text, "%s shrank by %s %s in all.", hsnap_plural(sum->shrunk, "type").text,
 				  amount.text + (amount.text[0] == '+'), by_count(view) ? "blocks" : "bytes");
 	} else {
-		hsnap_buffer_add(&text, "none shrank.");
+		hsnap_line_add(&text, "none shrank.");
 	}
 	int64_t delta = 0;
 	size_t companions = hsnap_diff_companions(view->diff, &delta);
 	if (companions)
-		hsnap_buffer_addf(&text, " %zu types grew by the same count, %s: they belong together.", companions,
+		hsnap_line_addf(&text, " %zu types grew by the same count, %s: they belong together.", companions,
 				  hsnap_growth(delta).text);
-	hsnap_buffer_add(&text, "\n");
-	hsnap_print(view->emit, hsnap_buffer_text(&text));
-	hsnap_buffer_deinit(&text);
+	hsnap_line_add(&text, "\n");
+	hsnap_print(view->emit, hsnap_line_text(&text));
+	hsnap_line_deinit(&text);
 }
 
 /* The first row that is a type and is reached: who keeps it is the next question. */
@@ -335,15 +335,15 @@ static void say_next(const struct hsnap_diff_view *view)
 		if (row->state != HSNAP_LIVE || row->snapshot + 1 != view->diff->num_snapshots ||
 		    snapshot->types.items[row->type].kind != HSNAP_TYPE_STRUCT)
 			continue;
-		struct hsnap_buffer command = { 0 }, name = { 0 };
+		struct hsnap_line command = { 0 }, name = { 0 };
 		hsnap_add_type_name(&name, snapshot, row->type);
-		hsnap_buffer_add(&command, "heapsnap why ");
-		hsnap_buffer_add_quoted(&command, hsnap_buffer_text(&name));
-		hsnap_buffer_add(&command, " ");
-		hsnap_buffer_add_quoted(&command, view->paths[row->snapshot]);
-		hsnap_say_next(view->emit, hsnap_buffer_text(&command));
-		hsnap_buffer_deinit(&command);
-		hsnap_buffer_deinit(&name);
+		hsnap_line_add(&command, "heapsnap why ");
+		hsnap_line_add_quoted(&command, hsnap_line_text(&name));
+		hsnap_line_add(&command, " ");
+		hsnap_line_add_quoted(&command, view->paths[row->snapshot]);
+		hsnap_say_next(view->emit, hsnap_line_text(&command));
+		hsnap_line_deinit(&command);
+		hsnap_line_deinit(&name);
 		return;
 	}
 }

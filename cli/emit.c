@@ -17,7 +17,7 @@ static void flush_if_full(struct hsnap_emit *emit)
 
 void hsnap_print(struct hsnap_emit *emit, const char *text)
 {
-	hsnap_buffer_add(&emit->out, text);
+	hsnap_line_add(&emit->out, text);
 	flush_if_full(emit);
 }
 
@@ -49,21 +49,21 @@ static bool is_silent(const struct hsnap_emit *emit)
 }
 
 /* Where JSON goes: the output, or the cell that holds a nested value. */
-static struct hsnap_buffer *json_to(struct hsnap_emit *emit)
+static struct hsnap_line *json_to(struct hsnap_emit *emit)
 {
 	return emit->format == HSNAP_AS_CSV ? &emit->cell : &emit->out;
 }
 
-static void add_csv_text(struct hsnap_buffer *to, const char *text)
+static void add_csv_text(struct hsnap_line *to, const char *text)
 {
 	if (!strpbrk(text, ",\"\r\n") && *text != ' ') {
-		hsnap_buffer_add(to, text);
+		hsnap_line_add(to, text);
 		return;
 	}
-	hsnap_buffer_add(to, "\"");
+	hsnap_line_add(to, "\"");
 	for (; *text; text++)
-		hsnap_buffer_add_len(to, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-	hsnap_buffer_add(to, "\"");
+		hsnap_line_add_len(to, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
+	hsnap_line_add(to, "\"");
 }
 
 /* One finished field of a row; index > 0 names one of several columns. */
@@ -71,13 +71,13 @@ static void add_cell(struct hsnap_emit *emit, const char *key, size_t index, con
 {
 	if (!emit->header_done) {
 		if (emit->header.num)
-			hsnap_buffer_add(&emit->header, ",");
+			hsnap_line_add(&emit->header, ",");
 		add_csv_text(&emit->header, key);
 		if (index)
-			hsnap_buffer_addf(&emit->header, "_%zu", index);
+			hsnap_line_addf(&emit->header, "_%zu", index);
 	}
 	if (emit->level[emit->depth].any)
-		hsnap_buffer_add(&emit->row, ",");
+		hsnap_line_add(&emit->row, ",");
 	emit->level[emit->depth].any = true;
 	add_csv_text(&emit->row, text);
 }
@@ -85,15 +85,15 @@ static void add_cell(struct hsnap_emit *emit, const char *key, size_t index, con
 static void end_row(struct hsnap_emit *emit)
 {
 	if (!emit->header_done) {
-		hsnap_print(emit, hsnap_buffer_text(&emit->header));
+		hsnap_print(emit, hsnap_line_text(&emit->header));
 		hsnap_print(emit, "\r\n");
 		emit->header_done = true;
 	}
 	if (!emit->header_only) {
-		hsnap_print(emit, hsnap_buffer_text(&emit->row));
+		hsnap_print(emit, hsnap_line_text(&emit->row));
 		hsnap_print(emit, "\r\n");
 	}
-	hsnap_buffer_clear(&emit->row);
+	hsnap_line_clear(&emit->row);
 }
 
 bool hsnap_emit_needs_header(const struct hsnap_emit *emit)
@@ -104,44 +104,44 @@ bool hsnap_emit_needs_header(const struct hsnap_emit *emit)
 static const char *const hex_digits = "0123456789abcdef";
 
 /* The text between quotes; *ret_valid: all of it was UTF-8. */
-static void add_json_text(struct hsnap_buffer *to, const char *text, bool *ret_valid)
+static void add_json_text(struct hsnap_line *to, const char *text, bool *ret_valid)
 {
 	*ret_valid = true;
-	hsnap_buffer_add(to, "\"");
+	hsnap_line_add(to, "\"");
 	while (*text) {
 		uint32_t point = 0;
 		size_t len = hsnap_utf8_next(text, &point);
 		if (!len) {
-			hsnap_buffer_add(to, "\\ufffd");
+			hsnap_line_add(to, "\\ufffd");
 			*ret_valid = false;
 		} else if (point == '"' || point == '\\') {
-			hsnap_buffer_addf(to, "\\%c", (char)point);
+			hsnap_line_addf(to, "\\%c", (char)point);
 		} else if (point < 0x20 || point == 0x7f) {
-			hsnap_buffer_addf(to, "\\u%04x", point);
+			hsnap_line_addf(to, "\\u%04x", point);
 		} else {
-			hsnap_buffer_add_len(to, text, len);
+			hsnap_line_add_len(to, text, len);
 		}
 		text += len ? len : 1;
 	}
-	hsnap_buffer_add(to, "\"");
+	hsnap_line_add(to, "\"");
 }
 
 /* What stands between the value before and this one, and the key. */
 static void begin_value(struct hsnap_emit *emit, const char *key)
 {
-	struct hsnap_buffer *to = json_to(emit);
+	struct hsnap_line *to = json_to(emit);
 	bool own_line = emit->format == HSNAP_AS_JSON && (emit->depth == 1 || emit->level[emit->depth].rows);
 	if (emit->level[emit->depth].any)
-		hsnap_buffer_add(to, own_line ? ",\n " : ", ");
+		hsnap_line_add(to, own_line ? ",\n " : ", ");
 	else if (emit->level[emit->depth].rows && own_line)
-		hsnap_buffer_add(to, "\n ");
+		hsnap_line_add(to, "\n ");
 	if (emit->level[emit->depth].rows)
-		hsnap_buffer_add(to, " ");
+		hsnap_line_add(to, " ");
 	emit->level[emit->depth].any = true;
 	bool valid;
 	if (key && !emit->level[emit->depth].array) {
 		add_json_text(to, key, &valid);
-		hsnap_buffer_add(to, ": ");
+		hsnap_line_add(to, ": ");
 	}
 }
 
@@ -155,7 +155,7 @@ static void add_scalar(struct hsnap_emit *emit, const char *key, const char *jso
 		return;
 	}
 	begin_value(emit, key);
-	hsnap_buffer_add(json_to(emit), json);
+	hsnap_line_add(json_to(emit), json);
 	if (emit->format == HSNAP_AS_JSON)
 		flush_if_full(emit);
 }
@@ -164,10 +164,10 @@ static void open_level(struct hsnap_emit *emit, const char *key, bool array)
 {
 	if (!is_silent(emit)) {
 		if (is_cell(emit))
-			hsnap_buffer_clear(&emit->cell);
+			hsnap_line_clear(&emit->cell);
 		if (!is_cell(emit) && emit->depth)
 			begin_value(emit, key);
-		hsnap_buffer_add(json_to(emit), array ? "[" : "{");
+		hsnap_line_add(json_to(emit), array ? "[" : "{");
 	}
 	emit->depth++;
 	emit->level[emit->depth].array = array;
@@ -177,14 +177,14 @@ static void open_level(struct hsnap_emit *emit, const char *key, bool array)
 /* "raw" of the object that ends. */
 static void add_raw(struct hsnap_emit *emit)
 {
-	struct hsnap_buffer *raw = &emit->level[emit->depth].raw;
+	struct hsnap_line *raw = &emit->level[emit->depth].raw;
 	if (!raw->num)
 		return;
 	begin_value(emit, "raw");
-	hsnap_buffer_add(json_to(emit), "{");
-	hsnap_buffer_add(json_to(emit), raw->text);
-	hsnap_buffer_add(json_to(emit), "}");
-	hsnap_buffer_clear(raw);
+	hsnap_line_add(json_to(emit), "{");
+	hsnap_line_add(json_to(emit), raw->text);
+	hsnap_line_add(json_to(emit), "}");
+	hsnap_line_clear(raw);
 }
 
 static void close_level(struct hsnap_emit *emit, const char *key)
@@ -192,11 +192,11 @@ static void close_level(struct hsnap_emit *emit, const char *key)
 	bool array = emit->level[emit->depth].array;
 	if (!is_silent(emit)) {
 		add_raw(emit);
-		hsnap_buffer_add(json_to(emit), array ? "]" : "}");
+		hsnap_line_add(json_to(emit), array ? "]" : "}");
 	}
 	emit->depth--;
 	if (is_cell(emit))
-		add_cell(emit, key, 0, hsnap_buffer_text(&emit->cell));
+		add_cell(emit, key, 0, hsnap_line_text(&emit->cell));
 	if (!emit->depth && emit->format == HSNAP_AS_JSON)
 		hsnap_print(emit, "\n");
 }
@@ -247,36 +247,36 @@ void hsnap_emit_begin_rows(struct hsnap_emit *emit, const char *key)
 /* Remember the bytes of a string that JSON cannot carry. */
 static void keep_raw(struct hsnap_emit *emit, const char *key, const char *text)
 {
-	struct hsnap_buffer *raw = &emit->level[emit->depth].raw;
+	struct hsnap_line *raw = &emit->level[emit->depth].raw;
 	bool valid;
 	if (raw->num)
-		hsnap_buffer_add(raw, ", ");
+		hsnap_line_add(raw, ", ");
 	add_json_text(raw, key ? key : "", &valid);
-	hsnap_buffer_add(raw, ": \"");
+	hsnap_line_add(raw, ": \"");
 	for (; *text; text++) {
 		uint8_t byte = (uint8_t)*text;
-		hsnap_buffer_addf(raw, "%c%c", hex_digits[byte >> 4], hex_digits[byte & 15]);
+		hsnap_line_addf(raw, "%c%c", hex_digits[byte >> 4], hex_digits[byte & 15]);
 	}
-	hsnap_buffer_add(raw, "\"");
+	hsnap_line_add(raw, "\"");
 }
 
 void hsnap_emit_string(struct hsnap_emit *emit, const char *key, const char *text)
 {
 	if (is_silent(emit))
 		return;
-	struct hsnap_buffer piece = { 0 };
+	struct hsnap_line piece = { 0 };
 	if (is_cell(emit)) {
-		hsnap_buffer_add_escaped(&piece, text, HSNAP_TEXT_UTF8);
-		add_cell(emit, key, 0, hsnap_buffer_text(&piece));
+		hsnap_line_add_escaped(&piece, text, HSNAP_TEXT_UTF8);
+		add_cell(emit, key, 0, hsnap_line_text(&piece));
 	} else {
 		bool valid;
 		add_json_text(&piece, text, &valid);
-		add_scalar(emit, key, hsnap_buffer_text(&piece));
+		add_scalar(emit, key, hsnap_line_text(&piece));
 		if (!valid && !emit->level[emit->depth].array)
 			keep_raw(emit, key, text);
 	}
 	emit->out.failed |= piece.failed;
-	hsnap_buffer_deinit(&piece);
+	hsnap_line_deinit(&piece);
 }
 
 void hsnap_emit_string_or_null(struct hsnap_emit *emit, const char *key, const char *text)

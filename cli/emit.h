@@ -37,17 +37,17 @@ struct hsnap_emit {
 	size_t width; /* columns of the terminal; 0: nothing is cut */
 	bool header_only; /* CSV: the next row only tells its fields' names */
 
-	struct hsnap_buffer out;
+	struct hsnap_line out;
 	int write_error; /* errno of the first write that failed */
 	pid_t pager;
 	struct {
 		bool array, any, rows;
-		struct hsnap_buffer raw; /* "field": "hex" of strings that were no UTF-8 */
+		struct hsnap_line raw; /* "field": "hex" of strings that were no UTF-8 */
 	} level[HSNAP_EMIT_DEPTH];
 	unsigned depth;
 	unsigned row_depth; /* CSV: level of a row's fields; 0: outside of rows */
 	const char *cell_key; /* CSV: field whose nested value is being built */
-	struct hsnap_buffer header, row, cell;
+	struct hsnap_line header, row, cell;
 	bool header_done;
 };
 

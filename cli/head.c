@@ -4,32 +4,32 @@
 
 #include <unistd.h>
 
-void hsnap_add_process(struct hsnap_buffer *to, const struct hsnap_emit *emit,
+void hsnap_add_process(struct hsnap_line *to, const struct hsnap_emit *emit,
 		       const struct hsnap_snapshot *snapshot)
 {
 	const char *comm = hsnap_text(snapshot, snapshot->facts.comm);
-	hsnap_buffer_add_escaped(to, *comm ? comm : "unknown program", emit->charset);
+	hsnap_line_add_escaped(to, *comm ? comm : "unknown program", emit->charset);
 	if (snapshot->facts.pid)
-		hsnap_buffer_addf(to, ", pid %llu", (unsigned long long)snapshot->facts.pid);
+		hsnap_line_addf(to, ", pid %llu", (unsigned long long)snapshot->facts.pid);
 }
 
-void hsnap_add_head(struct hsnap_buffer *to, const struct hsnap_emit *emit, const char *path,
+void hsnap_add_head(struct hsnap_line *to, const struct hsnap_emit *emit, const char *path,
 		    const struct hsnap_snapshot *snapshot)
 {
-	hsnap_buffer_add_escaped(to, path, emit->charset);
-	hsnap_buffer_addf(to, "   %s   ", hsnap_time(snapshot->facts.taken_at).text);
+	hsnap_line_add_escaped(to, path, emit->charset);
+	hsnap_line_addf(to, "   %s   ", hsnap_time(snapshot->facts.taken_at).text);
 	hsnap_add_process(to, emit, snapshot);
 }
 
 static void print_clause(struct hsnap_emit *emit, const char *word, const char *clause)
 {
-	struct hsnap_buffer line = { 0 };
-	hsnap_buffer_add(&line, word);
-	hsnap_buffer_pad(&line, 0, 9);
-	hsnap_buffer_add_escaped(&line, clause, emit->charset);
-	hsnap_buffer_add(&line, "\n");
-	hsnap_print(emit, hsnap_buffer_text(&line));
-	hsnap_buffer_deinit(&line);
+	struct hsnap_line line = { 0 };
+	hsnap_line_add(&line, word);
+	hsnap_line_pad(&line, 0, 9);
+	hsnap_line_add_escaped(&line, clause, emit->charset);
+	hsnap_line_add(&line, "\n");
+	hsnap_print(emit, hsnap_line_text(&line));
+	hsnap_line_deinit(&line);
 }
 
 void hsnap_print_reservations(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot)

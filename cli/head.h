@@ -7,11 +7,11 @@
 #include "snapshot/snapshot.h"
 
 /* "bookstore, pid 4711". */
-void hsnap_add_process(struct hsnap_buffer *to, const struct hsnap_emit *emit,
+void hsnap_add_process(struct hsnap_line *to, const struct hsnap_emit *emit,
 		       const struct hsnap_snapshot *snapshot);
 
 /* "b.snap   2026-11-30 01:24:47 UTC   bookstore, pid 4711", no newline. */
-void hsnap_add_head(struct hsnap_buffer *to, const struct hsnap_emit *emit, const char *path,
+void hsnap_add_head(struct hsnap_line *to, const struct hsnap_emit *emit, const char *path,
 		    const struct hsnap_snapshot *snapshot);
 
 /* Lines for what was not captured, what was written past its end, and other notes. */

@@ -10,23 +10,23 @@
 #define MOST_FRAMES 6   /* of a call site in text */
 #define MOST_ELEMENTS 8 /* arrays of arrays, followed to what they are made of */
 
-static void add_with_holder(struct hsnap_buffer *to, const struct hsnap_snapshot *snapshot,
+static void add_with_holder(struct hsnap_line *to, const struct hsnap_snapshot *snapshot,
 			    hsnap_string name, hsnap_type_id type)
 {
 	const char *holder = hsnap_text(snapshot, snapshot->types.items[type].holder);
 	const char *text = hsnap_text(snapshot, name);
-	hsnap_buffer_add(to, *text || *holder ? text : "unknown");
+	hsnap_line_add(to, *text || *holder ? text : "unknown");
 	if (*holder)
-		hsnap_buffer_addf(to, "%s%s", *text ? " " : "", holder);
+		hsnap_line_addf(to, "%s%s", *text ? " " : "", holder);
 }
 
-void hsnap_add_type_name(struct hsnap_buffer *to, const struct hsnap_snapshot *snapshot,
+void hsnap_add_type_name(struct hsnap_line *to, const struct hsnap_snapshot *snapshot,
 			 hsnap_type_id type)
 {
 	add_with_holder(to, snapshot, snapshot->types.items[type].name, type);
 }
 
-void hsnap_add_full_name(struct hsnap_buffer *to, const struct hsnap_snapshot *snapshot,
+void hsnap_add_full_name(struct hsnap_line *to, const struct hsnap_snapshot *snapshot,
 			 hsnap_type_id type)
 {
 	const struct hsnap_type *item = &snapshot->types.items[type];
@@ -42,16 +42,16 @@ static const struct hsnap_type *declared(const struct hsnap_snapshot *snapshot, 
 	return item;
 }
 
-void hsnap_add_type_source(struct hsnap_buffer *to, const struct hsnap_snapshot *snapshot,
+void hsnap_add_type_source(struct hsnap_line *to, const struct hsnap_snapshot *snapshot,
 			   hsnap_type_id type)
 {
 	const struct hsnap_type *item = declared(snapshot, type);
 	const char *unit = hsnap_text(snapshot, item->unit);
 	if (!*unit)
 		return;
-	hsnap_buffer_add(to, hsnap_base_name(unit));
+	hsnap_line_add(to, hsnap_base_name(unit));
 	if (item->line)
-		hsnap_buffer_addf(to, ":%u", item->line);
+		hsnap_line_addf(to, ":%u", item->line);
 }
 
 const char *hsnap_module_name(const struct hsnap_snapshot *snapshot, uint32_t module)
@@ -99,32 +99,32 @@ bool hsnap_find_twins(const char *const *names, const uint64_t *keys, size_t num
 	return true;
 }
 
-void hsnap_add_type_place(struct hsnap_buffer *to, const struct hsnap_emit *emit,
+void hsnap_add_type_place(struct hsnap_line *to, const struct hsnap_emit *emit,
 			  const struct hsnap_snapshot *snapshot, hsnap_type_id type, bool twin)
 {
 	uint32_t module = hsnap_type_module(snapshot, type);
 	if (module && !snapshot->modules.items[module].main) {
-		hsnap_buffer_add(to, "  ");
-		hsnap_buffer_add_escaped(to, hsnap_module_name(snapshot, module), emit->charset);
+		hsnap_line_add(to, "  ");
+		hsnap_line_add_escaped(to, hsnap_module_name(snapshot, module), emit->charset);
 	}
-	struct hsnap_buffer source = { 0 };
+	struct hsnap_line source = { 0 };
 	if (twin)
 		hsnap_add_type_source(&source, snapshot, type);
 	if (source.num) {
-		hsnap_buffer_add(to, "  ");
-		hsnap_buffer_add_escaped(to, source.text, emit->charset);
+		hsnap_line_add(to, "  ");
+		hsnap_line_add_escaped(to, source.text, emit->charset);
 	}
-	hsnap_buffer_deinit(&source);
+	hsnap_line_deinit(&source);
 }
 
 void hsnap_emit_type(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot, hsnap_type_id type)
 {
-	struct hsnap_buffer name = { 0 };
+	struct hsnap_line name = { 0 };
 	hsnap_add_type_name(&name, snapshot, type);
 	bool label = hsnap_is_label(snapshot, type);
-	hsnap_emit_string_or_null(emit, "type", label ? "" : hsnap_buffer_text(&name));
-	hsnap_emit_string_or_null(emit, "label", label ? hsnap_buffer_text(&name) : "");
-	hsnap_buffer_deinit(&name);
+	hsnap_emit_string_or_null(emit, "type", label ? "" : hsnap_line_text(&name));
+	hsnap_emit_string_or_null(emit, "label", label ? hsnap_line_text(&name) : "");
+	hsnap_line_deinit(&name);
 }
 
 void hsnap_emit_site(struct hsnap_emit *emit, const char *key, const struct hsnap_snapshot *snapshot,
@@ -144,39 +144,39 @@ void hsnap_emit_site(struct hsnap_emit *emit, const char *key, const struct hsna
 	hsnap_emit_end_array(emit);
 }
 
-static void add_frame(struct hsnap_buffer *to, const struct hsnap_emit *emit,
+static void add_frame(struct hsnap_line *to, const struct hsnap_emit *emit,
 		      const struct hsnap_snapshot *snapshot, const struct hsnap_frame *frame)
 {
 	const char *function = hsnap_text(snapshot, frame->function);
 	const char *source = hsnap_text(snapshot, frame->source);
 	if (*function)
-		hsnap_buffer_add_escaped(to, function, emit->charset);
+		hsnap_line_add_escaped(to, function, emit->charset);
 	if (*function && !*source)
 		return;
 	if (*function)
-		hsnap_buffer_add(to, " (");
+		hsnap_line_add(to, " (");
 	if (*source)
-		hsnap_buffer_add_escaped(to, source, emit->charset);
+		hsnap_line_add_escaped(to, source, emit->charset);
 	else {
-		hsnap_buffer_add_escaped(to, hsnap_module_name(snapshot, frame->module), emit->charset);
-		hsnap_buffer_addf(to, "+0x%llx", (unsigned long long)frame->offset);
+		hsnap_line_add_escaped(to, hsnap_module_name(snapshot, frame->module), emit->charset);
+		hsnap_line_addf(to, "+0x%llx", (unsigned long long)frame->offset);
 	}
 	if (*function)
-		hsnap_buffer_add(to, ")");
+		hsnap_line_add(to, ")");
 }
 
-void hsnap_add_site(struct hsnap_buffer *to, const struct hsnap_emit *emit,
+void hsnap_add_site(struct hsnap_line *to, const struct hsnap_emit *emit,
 		    const struct hsnap_snapshot *snapshot, uint32_t site)
 {
 	const struct hsnap_stack *stack = &snapshot->stacks.items[site];
 	if (!stack->num_frames)
-		hsnap_buffer_add(to, "an unknown place");
+		hsnap_line_add(to, "an unknown place");
 	for (uint32_t i = 0; i < stack->num_frames; i++) {
 		const struct hsnap_frame *frame = &snapshot->frames.items[stack->first_frame + i];
 		if (i)
-			hsnap_buffer_addf(to, " %s ", emit->symbols->from);
+			hsnap_line_addf(to, " %s ", emit->symbols->from);
 		if (i == MOST_FRAMES && !emit->options->full_names) {
-			hsnap_buffer_add(to, emit->symbols->more);
+			hsnap_line_add(to, emit->symbols->more);
 			break;
 		}
 		add_frame(to, emit, snapshot, frame);

@@ -7,12 +7,12 @@
 #include "snapshot/snapshot.h"
 
 /* As a table prints it: the name, and the holder where there is one. */
-void hsnap_add_type_name(struct hsnap_buffer *to, const struct hsnap_snapshot *snapshot,
+void hsnap_add_type_name(struct hsnap_line *to, const struct hsnap_snapshot *snapshot,
 			 hsnap_type_id type);
-void hsnap_add_full_name(struct hsnap_buffer *to, const struct hsnap_snapshot *snapshot,
+void hsnap_add_full_name(struct hsnap_line *to, const struct hsnap_snapshot *snapshot,
 			 hsnap_type_id type);
 /* Of the element for arrays and pointers: "cache.h:14"; "cache.h" without a line; or nothing. */
-void hsnap_add_type_source(struct hsnap_buffer *to, const struct hsnap_snapshot *snapshot,
+void hsnap_add_type_source(struct hsnap_line *to, const struct hsnap_snapshot *snapshot,
 			   hsnap_type_id type);
 /* "libfoo.so.1"; "bookstore" of the executable. */
 const char *hsnap_module_name(const struct hsnap_snapshot *snapshot, uint32_t module);
@@ -26,7 +26,7 @@ bool hsnap_is_label(const struct hsnap_snapshot *snapshot, hsnap_type_id type);
 bool hsnap_find_twins(const char *const *names, const uint64_t *keys, size_t num, bool *twin);
 /* What stands behind a name: "  libfoo.so.1" where it is not the executable's, "  routes.c:12"
  * where it has a twin. */
-void hsnap_add_type_place(struct hsnap_buffer *to, const struct hsnap_emit *emit,
+void hsnap_add_type_place(struct hsnap_line *to, const struct hsnap_emit *emit,
 			  const struct hsnap_snapshot *snapshot, hsnap_type_id type, bool twin);
 
 /* The fields that say which type a row is about: type, label. */
@@ -35,7 +35,7 @@ void hsnap_emit_type(struct hsnap_emit *emit, const struct hsnap_snapshot *snaps
 void hsnap_emit_site(struct hsnap_emit *emit, const char *key, const struct hsnap_snapshot *snapshot,
 		     uint32_t site);
 /* "receipt_new (receipt.c:22) ← main (main.c:64)", up to main; "unknown" without frames. */
-void hsnap_add_site(struct hsnap_buffer *to, const struct hsnap_emit *emit,
+void hsnap_add_site(struct hsnap_line *to, const struct hsnap_emit *emit,
 		    const struct hsnap_snapshot *snapshot, uint32_t site);
 
 #endif

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cli/report.h"
-#include "cli/source.h"
+#include "cli/input.h"
 #include "cli/text.h"
 #include "snapshot/base/cleanup.h"
 
@@ -96,16 +96,16 @@ static int list_processes(const struct hsnap_options *options, const struct cand
 			options->command->name);
 	for (size_t i = 0; i < all->num; i++) {
 		const struct hsnap_snapshot *snapshot = all->items[i].snapshot;
-		struct hsnap_buffer path = { 0 }, line = { 0 };
-		hsnap_buffer_add_quoted(&path, all->items[i].path);
-		hsnap_buffer_addf(&line, "%s   %s   %s, pid %llu", hsnap_buffer_text(&path),
+		struct hsnap_line path = { 0 }, line = { 0 };
+		hsnap_line_add_quoted(&path, all->items[i].path);
+		hsnap_line_addf(&line, "%s   %s   %s, pid %llu", hsnap_line_text(&path),
 				  hsnap_time(snapshot->facts.taken_at).text, hsnap_text(snapshot, snapshot->facts.comm),
 				  (unsigned long long)snapshot->facts.pid);
-		hsnap_buffer_clear(&path);
-		hsnap_buffer_add_escaped(&path, hsnap_buffer_text(&line), HSNAP_TEXT_UTF8);
-		fprintf(stderr, "  %s\n", hsnap_buffer_text(&path));
-		hsnap_buffer_deinit(&path);
-		hsnap_buffer_deinit(&line);
+		hsnap_line_clear(&path);
+		hsnap_line_add_escaped(&path, hsnap_line_text(&line), HSNAP_TEXT_UTF8);
+		fprintf(stderr, "  %s\n", hsnap_line_text(&path));
+		hsnap_line_deinit(&path);
+		hsnap_line_deinit(&line);
 	}
 	return HSNAP_EXIT_USAGE;
 }

@@ -159,7 +159,8 @@ static int check_operands(const struct parse *parse)
 	const struct hsnap_options *options = parse->options;
 	const struct hsnap_command *command = options->command;
 	if (options->num_args < command->min_args)
-		return hsnap_wrong_use(parse->hint, "%s: it needs %s", command->name, command->usage);
+		return hsnap_wrong_use(parse->hint, "%s: operands are missing: heapsnap %s %s", command->name, command->name,
+				       command->usage);
 	if (command->max_args >= 0 && options->num_args > command->max_args)
 		return hsnap_wrong_use(parse->hint, "%s: '%s' is one operand too many", command->name,
 				       options->args[command->max_args]);

@@ -34,12 +34,12 @@ int hsnap_exit_status(enum hsnap_code code, enum hsnap_doing doing)
 /* Names of files and processes are not ours: what they would do to a terminal is escaped. */
 static void print_line(const char *before, const char *text)
 {
-	struct hsnap_buffer line = { 0 };
-	hsnap_buffer_add(&line, before);
-	hsnap_buffer_add_escaped(&line, text, HSNAP_TEXT_UTF8);
-	hsnap_buffer_add(&line, "\n");
-	fputs(hsnap_buffer_text(&line), stderr);
-	hsnap_buffer_deinit(&line);
+	struct hsnap_line line = { 0 };
+	hsnap_line_add(&line, before);
+	hsnap_line_add_escaped(&line, text, HSNAP_TEXT_UTF8);
+	hsnap_line_add(&line, "\n");
+	fputs(hsnap_line_text(&line), stderr);
+	hsnap_line_deinit(&line);
 }
 
 int hsnap_report(const struct hsnap_error *err, enum hsnap_doing doing)

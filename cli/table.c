@@ -37,12 +37,12 @@ void hsnap_table_set(struct hsnap_table *table, struct hsnap_table_row *row, siz
 	if (!row)
 		return;
 	char **cell = &row->cells[column];
-	struct hsnap_buffer escaped = { 0 };
+	struct hsnap_line escaped = { 0 };
 	if (column == table->num_columns - 1) {
 		cell = &row->name;
-		hsnap_buffer_add_escaped(&escaped, text, table->emit->charset);
+		hsnap_line_add_escaped(&escaped, text, table->emit->charset);
 	} else {
-		hsnap_buffer_add(&escaped, text);
+		hsnap_line_add(&escaped, text);
 	}
 	free(*cell);
 	*cell = escaped.text; /* NULL for "" */
@@ -78,37 +78,37 @@ static void measure(const struct hsnap_table *table, size_t *widths)
 	}
 }
 
-static void add_cell(struct hsnap_buffer *line, const char *text, size_t width, bool left)
+static void add_cell(struct hsnap_line *line, const char *text, size_t width, bool left)
 {
 	size_t have = columns_of(text), start = line->num;
 	if (!left)
-		hsnap_buffer_pad(line, start, have < width ? width - have : 0);
+		hsnap_line_pad(line, start, have < width ? width - have : 0);
 	if (text)
-		hsnap_buffer_add(line, text);
-	hsnap_buffer_pad(line, start, width);
+		hsnap_line_add(line, text);
+	hsnap_line_pad(line, start, width);
 }
 
 /* The number columns, then three blanks; the left ones bring their own. */
 static void add_cells(const struct hsnap_table *table, const size_t *widths, char *const *cells,
-		      struct hsnap_buffer *line)
+		      struct hsnap_line *line)
 {
 	bool was_left = false;
 	for (size_t c = 0; c + 1 < table->num_columns; c++) {
 		bool left = table->columns[c].left;
 		if (left && !was_left)
-			hsnap_buffer_add(line, "   ");
+			hsnap_line_add(line, "   ");
 		add_cell(line, cells ? cells[c] : table->columns[c].head, widths[c], left);
 		was_left = left;
 	}
 	if (!was_left)
-		hsnap_buffer_add(line, "   ");
+		hsnap_line_add(line, "   ");
 }
 
-static void end_line(struct hsnap_buffer *line)
+static void end_line(struct hsnap_line *line)
 {
 	while (line->num && line->text[line->num - 1] == ' ')
 		line->text[--line->num] = '\0';
-	hsnap_buffer_add(line, "\n");
+	hsnap_line_add(line, "\n");
 }
 
 /* Columns that the widest name with a word behind it takes. */
@@ -133,59 +133,59 @@ struct layout {
 
 static void lay_out(const struct hsnap_table *table, struct layout *layout)
 {
-	struct hsnap_buffer head = { 0 };
+	struct hsnap_line head = { 0 };
 	measure(table, layout->widths);
 	add_cells(table, layout->widths, NULL, &head);
 	layout->before = columns_of(head.text);
 	layout->longest = table->emit->width;
-	hsnap_buffer_deinit(&head);
+	hsnap_line_deinit(&head);
 	size_t widest = widest_with_word(table) + 5;
 	size_t usual = layout->before < WORD_COLUMN ? WORD_COLUMN - layout->before : 0;
 	layout->word_at = layout->longest ? 0 : usual > widest ? usual : widest;
 }
 
 static void add_name(const struct hsnap_table *table, const struct layout *layout,
-		     const struct hsnap_table_row *row, struct hsnap_buffer *line)
+		     const struct hsnap_table_row *row, struct hsnap_line *line)
 {
 	size_t start = line->num;
 	size_t others = layout->before + columns_of(row->after) + (row->word ? 2 + strlen(row->word) : 0);
 	size_t room = !layout->longest                            ? SIZE_MAX
 		      : layout->longest >= others + LEAST_NAME ? layout->longest - others
 								: LEAST_NAME;
-	hsnap_buffer_add_cut(line, row->name ? row->name : "", room, table->emit->symbols->more);
+	hsnap_line_add_cut(line, row->name ? row->name : "", room, table->emit->symbols->more);
 	if (row->after)
-		hsnap_buffer_add(line, row->after);
+		hsnap_line_add(line, row->after);
 	if (!row->word)
 		return;
-	hsnap_buffer_add(line, "  ");
-	hsnap_buffer_pad(line, start, layout->word_at);
+	hsnap_line_add(line, "  ");
+	hsnap_line_pad(line, start, layout->word_at);
 	if (table->emit->color)
-		hsnap_buffer_add(line, YELLOW);
-	hsnap_buffer_add(line, row->word);
+		hsnap_line_add(line, YELLOW);
+	hsnap_line_add(line, row->word);
 	if (table->emit->color)
-		hsnap_buffer_add(line, PLAIN);
+		hsnap_line_add(line, PLAIN);
 }
 
 void hsnap_table_print(const struct hsnap_table *table)
 {
 	struct layout layout = { 0 };
-	struct hsnap_buffer line = { 0 };
+	struct hsnap_line line = { 0 };
 	lay_out(table, &layout);
 	if (table->emit->color)
-		hsnap_buffer_add(&line, BOLD);
+		hsnap_line_add(&line, BOLD);
 	add_cells(table, layout.widths, NULL, &line);
-	hsnap_buffer_add(&line, table->columns[table->num_columns - 1].head);
+	hsnap_line_add(&line, table->columns[table->num_columns - 1].head);
 	if (table->emit->color)
-		hsnap_buffer_add(&line, PLAIN);
+		hsnap_line_add(&line, PLAIN);
 	end_line(&line);
 	hsnap_print(table->emit, line.text ? line.text : "");
 	for (size_t i = 0; i < table->rows.num; i++) {
-		hsnap_buffer_clear(&line);
+		hsnap_line_clear(&line);
 		add_cells(table, layout.widths, table->rows.items[i].cells, &line);
 		add_name(table, &layout, &table->rows.items[i], &line);
 		end_line(&line);
 		hsnap_print(table->emit, line.text ? line.text : "");
 	}
 	table->emit->out.failed |= line.failed || table->failed;
-	hsnap_buffer_deinit(&line);
+	hsnap_line_deinit(&line);
 }

@@ -134,17 +134,17 @@ void hsnap_emit_flush(struct hsnap_emit *emit)
 		else if (errno != EINTR)
 			emit->write_error = errno;
 	}
-	hsnap_buffer_clear(&emit->out);
+	hsnap_line_clear(&emit->out);
 }
 
 static void free_buffers(struct hsnap_emit *emit)
 {
-	hsnap_buffer_deinit(&emit->out);
-	hsnap_buffer_deinit(&emit->header);
-	hsnap_buffer_deinit(&emit->row);
-	hsnap_buffer_deinit(&emit->cell);
+	hsnap_line_deinit(&emit->out);
+	hsnap_line_deinit(&emit->header);
+	hsnap_line_deinit(&emit->row);
+	hsnap_line_deinit(&emit->cell);
 	for (size_t i = 0; i < HSNAP_EMIT_DEPTH; i++)
-		hsnap_buffer_deinit(&emit->level[i].raw);
+		hsnap_line_deinit(&emit->level[i].raw);
 }
 
 int hsnap_emit_close(struct hsnap_emit *emit, int status)

@@ -10,25 +10,25 @@
 #include <string.h>
 #include <time.h>
 
-void hsnap_buffer_deinit(struct hsnap_buffer *buffer)
+void hsnap_line_deinit(struct hsnap_line *buffer)
 {
 	free(buffer->text);
-	*buffer = (struct hsnap_buffer){ 0 };
+	*buffer = (struct hsnap_line){ 0 };
 }
 
-void hsnap_buffer_clear(struct hsnap_buffer *buffer)
+void hsnap_line_clear(struct hsnap_line *buffer)
 {
 	buffer->num = 0;
 	if (buffer->text)
 		buffer->text[0] = '\0';
 }
 
-const char *hsnap_buffer_text(const struct hsnap_buffer *buffer)
+const char *hsnap_line_text(const struct hsnap_line *buffer)
 {
 	return buffer->text ? buffer->text : "";
 }
 
-void hsnap_buffer_add_len(struct hsnap_buffer *buffer, const char *text, size_t len)
+void hsnap_line_add_len(struct hsnap_line *buffer, const char *text, size_t len)
 {
 	if (buffer->failed)
 		return;
@@ -47,12 +47,12 @@ void hsnap_buffer_add_len(struct hsnap_buffer *buffer, const char *text, size_t 
 	buffer->text[buffer->num] = '\0';
 }
 
-void hsnap_buffer_add(struct hsnap_buffer *buffer, const char *text)
+void hsnap_line_add(struct hsnap_line *buffer, const char *text)
 {
-	hsnap_buffer_add_len(buffer, text, strlen(text));
+	hsnap_line_add_len(buffer, text, strlen(text));
 }
 
-void hsnap_buffer_addf(struct hsnap_buffer *buffer, const char *format, ...)
+void hsnap_line_addf(struct hsnap_line *buffer, const char *format, ...)
 {
 	char *text = NULL;
 	va_list args;
@@ -63,17 +63,17 @@ void hsnap_buffer_addf(struct hsnap_buffer *buffer, const char *format, ...)
 		buffer->failed = true;
 		return;
 	}
-	hsnap_buffer_add_len(buffer, text, (size_t)len);
+	hsnap_line_add_len(buffer, text, (size_t)len);
 	free(text);
 }
 
-void hsnap_buffer_pad(struct hsnap_buffer *buffer, size_t start, size_t width)
+void hsnap_line_pad(struct hsnap_line *buffer, size_t start, size_t width)
 {
 	if (start > buffer->num)
 		return;
 	size_t have = buffer->text ? hsnap_columns(buffer->text + start) : 0;
 	for (; have < width; have++)
-		hsnap_buffer_add_len(buffer, " ", 1);
+		hsnap_line_add_len(buffer, " ", 1);
 }
 
 size_t hsnap_utf8_next(const char *text, uint32_t *ret_point)
@@ -107,7 +107,7 @@ static bool is_control(uint32_t point)
 	       (point >= 0x2060 && point <= 0x206f) || point == 0xfeff;
 }
 
-void hsnap_buffer_add_escaped(struct hsnap_buffer *buffer, const char *text,
+void hsnap_line_add_escaped(struct hsnap_line *buffer, const char *text,
 			      enum hsnap_charset charset)
 {
 	while (*text) {
@@ -117,28 +117,28 @@ void hsnap_buffer_add_escaped(struct hsnap_buffer *buffer, const char *text,
 		if (!len)
 			len = 1;
 		if (plain)
-			hsnap_buffer_add_len(buffer, text, len);
+			hsnap_line_add_len(buffer, text, len);
 		else
 			for (size_t i = 0; i < len; i++)
-				hsnap_buffer_addf(buffer, "\\x%02X", (uint8_t)text[i]);
+				hsnap_line_addf(buffer, "\\x%02X", (uint8_t)text[i]);
 		text += len;
 	}
 }
 
-void hsnap_buffer_add_quoted(struct hsnap_buffer *buffer, const char *word)
+void hsnap_line_add_quoted(struct hsnap_line *buffer, const char *word)
 {
 	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@%+=,";
 	if (*word && *word != '-' && strspn(word, safe) == strlen(word)) {
-		hsnap_buffer_add(buffer, word);
+		hsnap_line_add(buffer, word);
 		return;
 	}
-	hsnap_buffer_add(buffer, "'");
+	hsnap_line_add(buffer, "'");
 	for (; *word; word++)
 		if (*word == '\'')
-			hsnap_buffer_add(buffer, "'\\''");
+			hsnap_line_add(buffer, "'\\''");
 		else
-			hsnap_buffer_add_len(buffer, word, 1);
-	hsnap_buffer_add(buffer, "'");
+			hsnap_line_add_len(buffer, word, 1);
+	hsnap_line_add(buffer, "'");
 }
 
 /* 0 for combining marks, 2 for the East Asian wide blocks, else 1: near enough for names. */
@@ -195,18 +195,18 @@ static size_t head_bytes(const char *text, size_t width)
 	return at;
 }
 
-void hsnap_buffer_add_cut(struct hsnap_buffer *buffer, const char *text, size_t width,
+void hsnap_line_add_cut(struct hsnap_line *buffer, const char *text, size_t width,
 			  const char *mark)
 {
 	size_t all = hsnap_columns(text), mark_columns = hsnap_columns(mark);
 	if (all <= width || width <= mark_columns) {
-		hsnap_buffer_add(buffer, text);
+		hsnap_line_add(buffer, text);
 		return;
 	}
 	size_t keep = width - mark_columns, tail = keep / 2;
-	hsnap_buffer_add_len(buffer, text, head_bytes(text, keep - tail));
-	hsnap_buffer_add(buffer, mark);
-	hsnap_buffer_add(buffer, text + skip_columns(text, all - tail));
+	hsnap_line_add_len(buffer, text, head_bytes(text, keep - tail));
+	hsnap_line_add(buffer, mark);
+	hsnap_line_add(buffer, text + skip_columns(text, all - tail));
 }
 
 struct hsnap_small hsnap_grouped(uint64_t number)

@@ -12,31 +12,31 @@
 #include <stdint.h>
 
 /* Growing text.  Zeroed storage is valid and empty; running out of memory sets `failed`. */
-struct hsnap_buffer {
+struct hsnap_line {
 	char *text; /* NUL-terminated once anything was added */
 	size_t num, capacity;
 	bool failed;
 };
 
-void hsnap_buffer_deinit(struct hsnap_buffer *buffer);
-void hsnap_buffer_clear(struct hsnap_buffer *buffer);
-void hsnap_buffer_add(struct hsnap_buffer *buffer, const char *text);
-void hsnap_buffer_add_len(struct hsnap_buffer *buffer, const char *text, size_t len);
-void hsnap_buffer_addf(struct hsnap_buffer *buffer, const char *format, ...)
+void hsnap_line_deinit(struct hsnap_line *buffer);
+void hsnap_line_clear(struct hsnap_line *buffer);
+void hsnap_line_add(struct hsnap_line *buffer, const char *text);
+void hsnap_line_add_len(struct hsnap_line *buffer, const char *text, size_t len);
+void hsnap_line_addf(struct hsnap_line *buffer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Blanks until the text since byte `start` is `width` columns wide. */
-void hsnap_buffer_pad(struct hsnap_buffer *buffer, size_t start, size_t width);
+void hsnap_line_pad(struct hsnap_line *buffer, size_t start, size_t width);
 /* "" while nothing was added. */
-const char *hsnap_buffer_text(const struct hsnap_buffer *buffer);
+const char *hsnap_line_text(const struct hsnap_line *buffer);
 
 enum hsnap_charset { HSNAP_TEXT_ASCII, HSNAP_TEXT_UTF8 };
 
 /* A name from a target or a file, fit for a terminal: control characters, what turns the
  * writing direction, and invalid UTF-8 (in ASCII: all but ASCII) become \xNN. */
-void hsnap_buffer_add_escaped(struct hsnap_buffer *buffer, const char *text,
+void hsnap_line_add_escaped(struct hsnap_line *buffer, const char *text,
 			      enum hsnap_charset charset);
 /* One word for a POSIX shell, in single quotes where it needs them. */
-void hsnap_buffer_add_quoted(struct hsnap_buffer *buffer, const char *word);
+void hsnap_line_add_quoted(struct hsnap_line *buffer, const char *word);
 
 /* Bytes of the valid UTF-8 character at `text` (1 … 4) and its code point; 0: not valid. */
 size_t hsnap_utf8_next(const char *text, uint32_t *ret_point);
@@ -45,7 +45,7 @@ size_t hsnap_utf8_next(const char *text, uint32_t *ret_point);
 size_t hsnap_columns(const char *text);
 
 /* Cut in the middle, `mark` where something is missing, to at most `width` columns. */
-void hsnap_buffer_add_cut(struct hsnap_buffer *buffer, const char *text, size_t width,
+void hsnap_line_add_cut(struct hsnap_line *buffer, const char *text, size_t width,
 			  const char *mark);
 
 /* Small texts by value: hsnap_grouped(n).text lives to the end of the full expression. */

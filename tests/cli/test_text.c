@@ -66,13 +66,13 @@ ParameterizedTestParameters(text, names_are_escaped)
 
 ParameterizedTest(size_t *row, text, names_are_escaped)
 {
-	struct hsnap_buffer got = { 0 };
-	hsnap_buffer_add_escaped(&got, escapes[*row].text, HSNAP_TEXT_UTF8);
-	cr_expect_str_eq(hsnap_buffer_text(&got), escapes[*row].utf8, "%s: got %s", escapes[*row].name, got.text);
-	hsnap_buffer_clear(&got);
-	hsnap_buffer_add_escaped(&got, escapes[*row].text, HSNAP_TEXT_ASCII);
-	cr_expect_str_eq(hsnap_buffer_text(&got), escapes[*row].ascii, "%s: got %s", escapes[*row].name, got.text);
-	hsnap_buffer_deinit(&got);
+	struct hsnap_line got = { 0 };
+	hsnap_line_add_escaped(&got, escapes[*row].text, HSNAP_TEXT_UTF8);
+	cr_expect_str_eq(hsnap_line_text(&got), escapes[*row].utf8, "%s: got %s", escapes[*row].name, got.text);
+	hsnap_line_clear(&got);
+	hsnap_line_add_escaped(&got, escapes[*row].text, HSNAP_TEXT_ASCII);
+	cr_expect_str_eq(hsnap_line_text(&got), escapes[*row].ascii, "%s: got %s", escapes[*row].name, got.text);
+	hsnap_line_deinit(&got);
 }
 
 static const struct {
@@ -99,12 +99,12 @@ ParameterizedTestParameters(text, cut_in_the_middle)
 
 ParameterizedTest(size_t *row, text, cut_in_the_middle)
 {
-	struct hsnap_buffer got = { 0 };
-	hsnap_buffer_add_cut(&got, cuts[*row].text, cuts[*row].width, cuts[*row].mark);
-	cr_expect_str_eq(hsnap_buffer_text(&got), cuts[*row].want, "'%s' in %zu: got %s", cuts[*row].text,
-			 cuts[*row].width, hsnap_buffer_text(&got));
-	cr_expect_leq(hsnap_columns(hsnap_buffer_text(&got)), cuts[*row].width);
-	hsnap_buffer_deinit(&got);
+	struct hsnap_line got = { 0 };
+	hsnap_line_add_cut(&got, cuts[*row].text, cuts[*row].width, cuts[*row].mark);
+	cr_expect_str_eq(hsnap_line_text(&got), cuts[*row].want, "'%s' in %zu: got %s", cuts[*row].text,
+			 cuts[*row].width, hsnap_line_text(&got));
+	cr_expect_leq(hsnap_columns(hsnap_line_text(&got)), cuts[*row].width);
+	hsnap_line_deinit(&got);
 }
 
 Test(text, words_are_quoted_for_the_shell)
@@ -115,9 +115,9 @@ Test(text, words_are_quoted_for_the_shell)
 		{ "entry@routes.c", "entry@routes.c" },
 	};
 	for (size_t i = 0; i < ROWS(words); i++) {
-		struct hsnap_buffer got = { 0 };
-		hsnap_buffer_add_quoted(&got, words[i][0]);
+		struct hsnap_line got = { 0 };
+		hsnap_line_add_quoted(&got, words[i][0]);
 		cr_expect_str_eq(got.text, words[i][1]);
-		hsnap_buffer_deinit(&got);
+		hsnap_line_deinit(&got);
 	}
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* source.c - open the one snapshot that a command is about. */
-#include "cli/source.h"
+/* input.c - open the one snapshot that a command is about. */
+#include "cli/input.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/report.h"
 
-void hsnap_source_deinit(struct hsnap_source *source)
+void hsnap_input_deinit(struct hsnap_input *source)
 {
 	free(source->path);
 	hsnap_snapshot_destroy(source->snapshot);
-	*source = (struct hsnap_source){ 0 };
+	*source = (struct hsnap_input){ 0 };
 }
 
 static int out_of_memory(const struct hsnap_options *options)
@@ -20,10 +20,10 @@ static int out_of_memory(const struct hsnap_options *options)
 	return HSNAP_EXIT_OTHER;
 }
 
-int hsnap_source_open(const struct hsnap_options *options, const char *path, unsigned load,
-		      struct hsnap_source *ret)
+int hsnap_input_open(const struct hsnap_options *options, const char *path, unsigned load,
+		      struct hsnap_input *ret)
 {
-	*ret = (struct hsnap_source){ 0 };
+	*ret = (struct hsnap_input){ 0 };
 	int status = HSNAP_GO_ON;
 	if (path)
 		ret->path = strdup(path);
@@ -35,13 +35,13 @@ int hsnap_source_open(const struct hsnap_options *options, const char *path, uns
 		return out_of_memory(options);
 	struct hsnap_error err;
 	if (hsnap_snapshot_read(ret->path, load, &ret->snapshot, &err)) {
-		hsnap_source_deinit(ret);
+		hsnap_input_deinit(ret);
 		return hsnap_report(&err, HSNAP_DOING_READ);
 	}
 	return HSNAP_GO_ON;
 }
 
-int hsnap_source_status(const struct hsnap_options *options, const struct hsnap_snapshot *snapshot)
+int hsnap_input_status(const struct hsnap_options *options, const struct hsnap_snapshot *snapshot)
 {
 	return snapshot->partial_reasons.num && !options->allow_partial ? HSNAP_EXIT_PARTIAL : HSNAP_EXIT_DONE;
 }

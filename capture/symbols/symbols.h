@@ -161,6 +161,7 @@ struct hsnap_symbols {
 	struct hsnap_vec(struct hsnap_dframe) frames;
 	struct hsnap_vec(struct hsnap_dlocal) locals;
 	struct hsnap_vec(struct hsnap_dresult) results;
+	struct hsnap_vec(hsnap_dtype_id) classes;       /* structs that have a name, in order of name */
 };
 
 /**

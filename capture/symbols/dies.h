@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dies.h - entries of one file's debug info, through libdwarf, and never more than it says.
+ *
+ * libdwarf answers DW_DLV_OK for strings and references into a supplementary
+ * file (dwz) that is not there: here the form is looked at first, and what
+ * cannot be followed is DIE_UNKNOWN or no name, never another entry.
+ */
+#ifndef HSNAP_CAPTURE_SYMBOLS_DIES_H
+#define HSNAP_CAPTURE_SYMBOLS_DIES_H
+
+#include <libdwarf/dwarf.h>
+#include <libdwarf/libdwarf.h>
+
+#include "capture/symbols/elf_file.h"
+
+/* Where an entry lies: the section in the high bits, the offset in the low ones.  0: none. */
+typedef uint64_t hsnap_die_key;
+#define HSNAP_DIE_UNKNOWN UINT64_MAX /* a reference that cannot be followed */
+enum hsnap_die_section {
+	HSNAP_DIE_INFO,
+	HSNAP_DIE_TYPES,
+	HSNAP_DIE_ALT,       /* .debug_info of the supplementary file */
+	HSNAP_DIE_SIGNATURE, /* no section: the low bits are those of a type unit's signature */
+};
+#define HSNAP_DIE_OFFSET ((UINT64_C(1) << 60) - 1)
+
+static inline hsnap_die_key hsnap_die_key_of(enum hsnap_die_section section, uint64_t offset)
+{
+	return (uint64_t)section << 60 | (offset & HSNAP_DIE_OFFSET);
+}
+
+static inline enum hsnap_die_section hsnap_die_section_of(hsnap_die_key key)
+{
+	return (enum hsnap_die_section)(key >> 60);
+}
+
+/* One file open in libdwarf.  Does not move: libdwarf keeps its address. */
+struct hsnap_dies {
+	struct hsnap_elf *elf;
+	Dwarf_Obj_Access_Interface access;
+	Dwarf_Debug dbg;            /* NULL: no debug info in this file */
+	struct hsnap_dies *alt;     /* the supplementary file, or NULL */
+	bool is_alt;
+};
+
+/* HSNAP_NOT_FOUND: the file has no debug info.  `alt` is borrowed until _deinit. */
+HSNAP_CHECKED enum hsnap_code hsnap_dies_init(struct hsnap_dies *dies, struct hsnap_elf *elf,
+					      struct hsnap_dies *alt, struct hsnap_error *err);
+void hsnap_dies_deinit(struct hsnap_dies *dies);
+
+/* The file in which a key's entry lies, or NULL. */
+struct hsnap_dies *hsnap_dies_of(struct hsnap_dies *dies, hsnap_die_key key);
+/* The entry itself: NULL where there is none.  Free with hsnap_die_free(). */
+Dwarf_Die hsnap_die_at(struct hsnap_dies *dies, hsnap_die_key key);
+hsnap_die_key hsnap_die_key_here(struct hsnap_dies *dies, Dwarf_Die die);
+unsigned hsnap_die_tag(struct hsnap_dies *dies, Dwarf_Die die); /* 0: none */
+static inline void hsnap_die_free(Dwarf_Die die)
+{
+	if (die)
+		dwarf_dealloc_die(die);
+}
+
+/* First child, next sibling, or NULL. */
+Dwarf_Die hsnap_die_child(struct hsnap_dies *dies, Dwarf_Die die);
+Dwarf_Die hsnap_die_sibling(struct hsnap_dies *dies, Dwarf_Die die);
+
+#define HSNAP_DIE_HAS_SIZE 1u
+#define HSNAP_DIE_HAS_COUNT 2u
+#define HSNAP_DIE_HAS_MEMBER_OFFSET 4u
+#define HSNAP_DIE_MEMBER_COMPUTED 8u /* its offset is an expression: a virtual base */
+#define HSNAP_DIE_DECLARATION 16u
+#define HSNAP_DIE_EXTERNAL 32u
+#define HSNAP_DIE_ARTIFICIAL 64u
+#define HSNAP_DIE_BIT_FIELD 128u
+#define HSNAP_DIE_CONTAINING 256u /* DW_AT_containing_type: has a vtable */
+#define HSNAP_DIE_HAS_LOCATION 512u
+#define HSNAP_DIE_HAS_PC 1024u /* low_pc or ranges */
+#define HSNAP_DIE_VIRTUAL 4096u
+#define HSNAP_DIE_CONST_VALUE 8192u
+#define HSNAP_DIE_FIXED_PLACE 16384u /* its location may name an address or a thread-local */
+
+/* What an entry's attributes say; what they do not say is 0. */
+struct hsnap_die_facts {
+	unsigned tag, flags;
+	const char *name, *linkage_name; /* borrowed from the section, or NULL */
+	hsnap_die_key type, specification, origin, signature;
+	uint64_t size, count, member_offset;
+	uint64_t decl_file, call_file; /* UINT64_MAX: none; 0 is one in DWARF 5 */
+	uint64_t decl_line, call_line;
+	uint64_t encoding, language;
+};
+
+void hsnap_die_read(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_die_facts *ret);
+
+/* Names of the unit's files, as its line table has them: *ret[decl_file - *ret_base]. */
+char **hsnap_die_files(struct hsnap_dies *dies, Dwarf_Die unit, size_t *ret_num, unsigned *ret_base);
+void hsnap_die_files_free(struct hsnap_dies *dies, char **files, size_t num);
+
+/* One unit, as iterated. */
+struct hsnap_die_unit {
+	Dwarf_Die die;      /* free it with hsnap_die_free() */
+	uint64_t start;     /* of its header */
+	hsnap_die_key type, signature; /* of a type unit, else 0 */
+	unsigned version;
+};
+
+/**
+ * The next unit of .debug_info (or .debug_types); false: no more, with *ret_whole false when it
+ * stopped before the end for broken bytes.
+ */
+bool hsnap_die_next_unit(struct hsnap_dies *dies, bool types, struct hsnap_die_unit *ret,
+			 bool *ret_whole);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* pcs.h - one PC while it is answered for; private to pcs.c and result.c. */
+#ifndef HSNAP_CAPTURE_SYMBOLS_PCS_H
+#define HSNAP_CAPTURE_SYMBOLS_PCS_H
+
+#include "capture/symbols/places.h"
+#include "capture/symbols/reader.h"
+
+/* A variable or parameter of a function, with one of its places. */
+struct hsnap_scoped {
+	hsnap_die_key type;
+	hsnap_string name, function;
+	struct hsnap_location location; /* single: low and high are those of its scope */
+};
+
+struct hsnap_scoped_list hsnap_vec_body(struct hsnap_scoped);
+
+/**
+ * Variables of a function and of what is inlined into it.
+ *
+ * @param pc  only those in scope at this address, and only their places there; UINT64_MAX: all
+ */
+void hsnap_pcs_variables(struct hsnap_reader *reader, hsnap_die_key function, uint64_t pc,
+			 struct hsnap_scoped_list *ret);
+
+/* What the CFA is at an address of the file's headers, by call-frame information. */
+struct hsnap_cfa {
+	bool known;
+	uint8_t number;
+	int64_t offset;
+};
+struct hsnap_cfa hsnap_pcs_cfa(struct hsnap_reader *reader, uint64_t address);
+void hsnap_pcs_cfa_free(struct hsnap_reader *reader);
+
+/* Who gets the result of the call that returns to `address`: fills out->results for *pc. */
+void hsnap_result_answer(struct hsnap_reader *reader, hsnap_die_key function, uint64_t low, uint64_t high,
+			 uint64_t address, struct hsnap_dpc *pc);
+
+#endif

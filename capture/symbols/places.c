@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* places.c - where an entry's code and a variable's value lie. */
+#include "capture/symbols/places.h"
+
+#include <string.h>
+
+#include "snapshot/base/bytes.h"
+
+#define MAX_RANGES 65536
+
+static bool good(struct hsnap_dies *dies, int result, Dwarf_Error error)
+{
+	if (result == DW_DLV_ERROR && error)
+		dwarf_dealloc_error(dies->dbg, error);
+	return result == DW_DLV_OK;
+}
+
+static Dwarf_Attribute attribute_of(struct hsnap_dies *dies, Dwarf_Die die, unsigned what, unsigned *ret_form)
+{
+	Dwarf_Attribute attribute = NULL;
+	Dwarf_Half form = 0;
+	Dwarf_Error error = NULL;
+	if (!good(dies, dwarf_attr(die, (Dwarf_Half)what, &attribute, &error), error))
+		return NULL;
+	error = NULL;
+	if (!good(dies, dwarf_whatform(attribute, &form, &error), error)) {
+		dwarf_dealloc_attribute(attribute);
+		return NULL;
+	}
+	*ret_form = form;
+	return attribute;
+}
+
+/* --- ranges of code --- */
+
+typedef bool see_range(void *context, uint64_t low, uint64_t high);
+
+static bool low_pc(struct hsnap_dies *dies, Dwarf_Die die, uint64_t *ret)
+{
+	Dwarf_Addr address = 0;
+	Dwarf_Error error = NULL;
+	bool ok = good(dies, dwarf_lowpc(die, &address, &error), error);
+	*ret = address;
+	return ok;
+}
+
+static void see_rnglist(struct hsnap_dies *dies, Dwarf_Attribute attribute, unsigned form, uint64_t value,
+			see_range *see, void *context)
+{
+	Dwarf_Rnglists_Head head = NULL;
+	Dwarf_Unsigned count = 0, where = 0;
+	Dwarf_Error error = NULL;
+	if (!good(dies, dwarf_rnglists_get_rle_head(attribute, (Dwarf_Half)form, value, &head, &count, &where,
+						    &error), error))
+		return;
+	for (Dwarf_Unsigned i = 0; i < count && i < MAX_RANGES; i++) {
+		unsigned len = 0, kind = 0;
+		Dwarf_Unsigned raw1, raw2, low = 0, high = 0;
+		Dwarf_Bool unavailable = 0;
+		error = NULL;
+		if (!good(dies, dwarf_get_rnglists_entry_fields_a(head, i, &len, &kind, &raw1, &raw2, &unavailable,
+								  &low, &high, &error), error) ||
+		    kind == DW_RLE_end_of_list)
+			break;
+		if (unavailable || kind == DW_RLE_base_address || kind == DW_RLE_base_addressx)
+			continue;
+		if (low < high && !see(context, low, high))
+			break;
+	}
+	dwarf_dealloc_rnglists_head(head);
+}
+
+/* The unit's own low_pc: what DWARF 4's range lists count from. */
+static uint64_t unit_base(struct hsnap_dies *dies, Dwarf_Die die)
+{
+	Dwarf_Off at = 0;
+	Dwarf_Die unit = NULL;
+	Dwarf_Error error = NULL;
+	uint64_t base = 0;
+	if (!good(dies, dwarf_CU_dieoffset_given_die(die, &at, &error), error))
+		return 0;
+	error = NULL;
+	if (!good(dies, dwarf_offdie_b(dies->dbg, at, dwarf_get_die_infotypes_flag(die), &unit, &error), error))
+		return 0;
+	if (!low_pc(dies, unit, &base))
+		base = 0;
+	hsnap_die_free(unit);
+	return base;
+}
+
+static void see_old_ranges(struct hsnap_dies *dies, Dwarf_Die die, uint64_t offset, see_range *see,
+			   void *context)
+{
+	Dwarf_Ranges *list = NULL;
+	Dwarf_Signed num = 0;
+	Dwarf_Unsigned bytes = 0;
+	Dwarf_Off real = 0;
+	Dwarf_Error error = NULL;
+	if (!good(dies, dwarf_get_ranges_b(dies->dbg, offset, die, &real, &list, &num, &bytes, &error), error))
+		return;
+	uint64_t base = unit_base(dies, die);
+	for (Dwarf_Signed i = 0; i < num && i < MAX_RANGES; i++) {
+		if (list[i].dwr_type == DW_RANGES_END)
+			break;
+		if (list[i].dwr_type == DW_RANGES_ADDRESS_SELECTION)
+			base = list[i].dwr_addr2;
+		else if (list[i].dwr_addr1 < list[i].dwr_addr2 &&
+			 !see(context, base + list[i].dwr_addr1, base + list[i].dwr_addr2))
+			break;
+	}
+	dwarf_ranges_dealloc(dies->dbg, list, num);
+}
+
+void hsnap_die_ranges(struct hsnap_dies *dies, Dwarf_Die die, see_range *see, void *context)
+{
+	unsigned form;
+	Dwarf_Attribute attribute = attribute_of(dies, die, DW_AT_ranges, &form);
+	if (attribute) {
+		Dwarf_Half version = 0, offset_size = 0;
+		Dwarf_Unsigned value = 0;
+		Dwarf_Off offset = 0;
+		Dwarf_Error error = NULL;
+		bool ok;
+		dwarf_get_version_of_die(die, &version, &offset_size);
+		if (form == DW_FORM_sec_offset) {
+			ok = good(dies, dwarf_global_formref(attribute, &offset, &error), error);
+			value = offset;
+		} else {
+			ok = good(dies, dwarf_formudata(attribute, &value, &error), error);
+		}
+		if (ok && version >= 5)
+			see_rnglist(dies, attribute, form, value, see, context);
+		else if (ok)
+			see_old_ranges(dies, die, value, see, context);
+		dwarf_dealloc_attribute(attribute);
+		return;
+	}
+	Dwarf_Addr high = 0;
+	Dwarf_Half high_form = 0;
+	enum Dwarf_Form_Class class = DW_FORM_CLASS_UNKNOWN;
+	Dwarf_Error error = NULL;
+	uint64_t low;
+	if (!low_pc(dies, die, &low) ||
+	    !good(dies, dwarf_highpc_b(die, &high, &high_form, &class, &error), error))
+		return;
+	if (class == DW_FORM_CLASS_CONSTANT)
+		high += low;
+	if (low < high)
+		see(context, low, high);
+}
+
+struct cover {
+	uint64_t pc;
+	bool found;
+};
+
+static bool see_cover(void *context, uint64_t low, uint64_t high)
+{
+	struct cover *cover = context;
+	cover->found = cover->pc >= low && cover->pc < high;
+	return !cover->found;
+}
+
+bool hsnap_die_covers(struct hsnap_dies *dies, Dwarf_Die die, uint64_t pc)
+{
+	struct cover cover = { .pc = pc };
+	hsnap_die_ranges(dies, die, see_cover, &cover);
+	return cover.found;
+}
+
+/* --- places of values --- */
+
+/* An expression's bytes; false where the attribute is a list or something else. */
+static bool expression_of(struct hsnap_dies *dies, Dwarf_Attribute attribute, unsigned form,
+			  struct hsnap_bytes *ret, Dwarf_Block **ret_block)
+{
+	Dwarf_Error error = NULL;
+	*ret_block = NULL;
+	if (form == DW_FORM_exprloc) {
+		Dwarf_Unsigned len = 0;
+		Dwarf_Ptr at = NULL;
+		if (!good(dies, dwarf_formexprloc(attribute, &len, &at, &error), error) || !at)
+			return false;
+		*ret = hsnap_bytes(at, len);
+		return true;
+	}
+	if (form != DW_FORM_block1 && form != DW_FORM_block && form != DW_FORM_block2)
+		return false;
+	if (!good(dies, dwarf_formblock(attribute, ret_block, &error), error))
+		return false;
+	*ret = hsnap_bytes((*ret_block)->bl_data, (*ret_block)->bl_len);
+	return true;
+}
+
+/* The operand of an operator that pushes a number or an address. */
+static bool fixed_operand(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_bytes *b, uint64_t *ret)
+{
+	Dwarf_Addr address = 0;
+	Dwarf_Error error = NULL;
+	switch (hsnap_bytes_u8(b)) {
+	case DW_OP_addr:
+	case DW_OP_const8u:
+		*ret = hsnap_bytes_u64(b);
+		return !b->bad;
+	case DW_OP_const4u:
+		*ret = hsnap_bytes_u32(b);
+		return !b->bad;
+	case DW_OP_addrx:
+	case DW_OP_constx:
+	case DW_OP_GNU_addr_index:
+	case DW_OP_GNU_const_index: {
+		uint64_t index = hsnap_bytes_varint(b);
+		if (b->bad || !good(dies, dwarf_debug_addr_index_to_addr(die, index, &address, &error), error))
+			return false;
+		*ret = address;
+		return true;
+	}
+	default:
+		return false;
+	}
+}
+
+bool hsnap_die_fixed_place(struct hsnap_dies *dies, Dwarf_Die die, uint64_t *ret_address,
+			   bool *ret_thread_local)
+{
+	unsigned form;
+	Dwarf_Attribute attribute = attribute_of(dies, die, DW_AT_location, &form);
+	struct hsnap_bytes b;
+	Dwarf_Block *block = NULL;
+	bool ok = false;
+	if (!attribute)
+		return false;
+	if (expression_of(dies, attribute, form, &b, &block)) {
+		bool is_address = hsnap_bytes_left(&b) && (*b.at == DW_OP_addr || *b.at == DW_OP_addrx ||
+							   *b.at == DW_OP_GNU_addr_index);
+		ok = fixed_operand(dies, die, &b, ret_address);
+		*ret_thread_local = false;
+		while (ok && hsnap_bytes_left(&b)) {
+			uint8_t op = hsnap_bytes_u8(&b);
+			if (op == DW_OP_form_tls_address || op == DW_OP_GNU_push_tls_address)
+				*ret_thread_local = true;
+			else if (op == DW_OP_plus_uconst)
+				*ret_address += hsnap_bytes_varint(&b);
+			else
+				ok = false; /* a value without a place, or more than we know */
+		}
+		/* A bare number is no address, and the thread-local operators take a number. */
+		ok = ok && !b.bad && (is_address || *ret_thread_local);
+	}
+	if (block)
+		dwarf_dealloc(dies->dbg, block, DW_DLA_BLOCK);
+	dwarf_dealloc_attribute(attribute);
+	return ok;
+}
+
+/* Is the expression one register, or register + offset, and nothing else? */
+static bool simple_place(Dwarf_Locdesc_c entry, uint64_t num_ops, struct hsnap_dies *dies,
+			 struct hsnap_location *ret)
+{
+	Dwarf_Small op = 0;
+	Dwarf_Unsigned a = 0, b = 0, c = 0, raw1, raw2, raw3, branch;
+	Dwarf_Error error = NULL;
+	if (num_ops != 1 || !good(dies, dwarf_get_location_op_value_d(entry, 0, &op, &a, &b, &c, &raw1, &raw2, &raw3,
+								      &branch, &error), error))
+		return false;
+	uint64_t number = 0;
+	if (op >= DW_OP_reg0 && op <= DW_OP_reg31) {
+		ret->kind = HSNAP_LOCATION_REGISTER;
+		number = op - DW_OP_reg0;
+	} else if (op == DW_OP_regx) {
+		ret->kind = HSNAP_LOCATION_REGISTER;
+		number = a;
+	} else if (op >= DW_OP_breg0 && op <= DW_OP_breg31) {
+		ret->kind = HSNAP_LOCATION_MEMORY;
+		number = op - DW_OP_breg0;
+		ret->offset = (int64_t)a;
+	} else if (op == DW_OP_bregx) {
+		ret->kind = HSNAP_LOCATION_MEMORY;
+		number = a;
+		ret->offset = (int64_t)b;
+	} else if (op == DW_OP_fbreg) {
+		ret->kind = HSNAP_LOCATION_FRAME;
+		ret->offset = (int64_t)a;
+	} else {
+		return false; /* entry values, computed values, pieces: no place */
+	}
+	if (number > UINT8_MAX)
+		return false;
+	ret->number = (uint8_t)number;
+	return true;
+}
+
+void hsnap_die_locations(struct hsnap_dies *dies, Dwarf_Die die, unsigned what,
+			 void (*see)(void *context, const struct hsnap_location *location), void *context)
+{
+	unsigned form;
+	Dwarf_Attribute attribute = attribute_of(dies, die, what, &form);
+	Dwarf_Loc_Head_c head = NULL;
+	Dwarf_Unsigned num = 0;
+	Dwarf_Error error = NULL;
+	if (!attribute)
+		return;
+	bool single = form == DW_FORM_exprloc || form == DW_FORM_block1 || form == DW_FORM_block ||
+		      form == DW_FORM_block2;
+	bool list = form == DW_FORM_sec_offset || form == DW_FORM_loclistx || form == DW_FORM_data4 ||
+		    form == DW_FORM_data8;
+	if ((single || list) && good(dies, dwarf_get_loclist_c(attribute, &head, &num, &error), error)) {
+		for (Dwarf_Unsigned i = 0; i < num && i < MAX_RANGES; i++) {
+			Dwarf_Small kind = 0, source = 0;
+			Dwarf_Unsigned raw_low, raw_high, num_ops = 0, at, where;
+			Dwarf_Bool unavailable = 0;
+			Dwarf_Addr low = 0, high = 0;
+			Dwarf_Locdesc_c entry = NULL;
+			struct hsnap_location location = { .high = UINT64_MAX, .single = single };
+			error = NULL;
+			if (!good(dies, dwarf_get_locdesc_entry_d(head, i, &kind, &raw_low, &raw_high, &unavailable, &low,
+								  &high, &num_ops, &entry, &source, &at, &where,
+								  &error), error))
+				break;
+			if (unavailable || !simple_place(entry, num_ops, dies, &location))
+				continue;
+			if (list) {
+				location.low = low;
+				location.high = high;
+			}
+			if (location.low < location.high)
+				see(context, &location);
+		}
+		dwarf_loc_head_c_dealloc(head);
+	}
+	dwarf_dealloc_attribute(attribute);
+}
+
+struct hsnap_frame_base hsnap_die_frame_base(struct hsnap_dies *dies, Dwarf_Die function)
+{
+	struct hsnap_frame_base base = { 0 };
+	struct hsnap_bytes b;
+	Dwarf_Block *block = NULL;
+	unsigned form;
+	Dwarf_Attribute attribute = attribute_of(dies, function, DW_AT_frame_base, &form);
+	if (!attribute)
+		return base;
+	if (expression_of(dies, attribute, form, &b, &block) && hsnap_bytes_left(&b) == 1) {
+		uint8_t op = hsnap_bytes_u8(&b);
+		base.is_cfa = op == DW_OP_call_frame_cfa;
+		base.known = base.is_cfa || (op >= DW_OP_reg0 && op <= DW_OP_reg15);
+		base.number = base.is_cfa ? 0 : (uint8_t)(op - DW_OP_reg0);
+	}
+	if (block)
+		dwarf_dealloc(dies->dbg, block, DW_DLA_BLOCK);
+	dwarf_dealloc_attribute(attribute);
+	return base;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reader.h - one module's debug info on its way to a struct hsnap_symbols; private to this folder.
+ *
+ * All of this runs in the confined child.  A reader works through one module:
+ *   index.c   walks the units: types as written, variables, functions, code ranges
+ *   pcs.c     answers for the PCs that were asked
+ *   unify.c   finds the definitions of declarations, merges copies, writes the types out
+ *   symtab.c  what only the symbol table knows
+ */
+#ifndef HSNAP_CAPTURE_SYMBOLS_READER_H
+#define HSNAP_CAPTURE_SYMBOLS_READER_H
+
+#include "capture/symbols/dies.h"
+#include "capture/symbols/symbols.h"
+
+/* A type as its entry has it: not merged, typedefs and the like still there. */
+enum hsnap_raw_kind {
+	HSNAP_RAW_ALIAS, /* typedef, const …: is what `ref` is */
+	HSNAP_RAW_SCALAR,
+	HSNAP_RAW_BYTE,
+	HSNAP_RAW_POINTER,
+	HSNAP_RAW_STRUCT,
+	HSNAP_RAW_UNION,
+	HSNAP_RAW_ARRAY,
+	HSNAP_RAW_FUNCTION,
+	HSNAP_RAW_DECLARATION, /* of a struct, class or union */
+	HSNAP_RAW_VOID,
+};
+
+#define HSNAP_RAW_REFERENCE 1u
+#define HSNAP_RAW_WRAPPED 2u
+#define HSNAP_RAW_VTABLE 4u   /* the compiler says that it has one */
+#define HSNAP_RAW_TYPEDEF 8u  /* ALIAS with a name to give */
+#define HSNAP_RAW_UNBOUNDED 16u
+#define HSNAP_RAW_OLD_FLEXIBLE 32u /* ARRAY of [0] or [1] */
+#define HSNAP_RAW_IS_UNION 64u     /* DECLARATION of a union */
+#define HSNAP_RAW_QUALIFIER 128u   /* ALIAS that is const or the like */
+
+struct hsnap_raw_type {
+	hsnap_die_key key, ref;
+	uint64_t size, count;
+	hsnap_string name, file;
+	uint32_t line;
+	uint32_t first_member, num_members, first_argument, num_arguments;
+	uint32_t aliased; /* DECLARATION: index of what it turned out to be, else 0 */
+	uint8_t kind, flags;
+};
+
+struct hsnap_raw_member {
+	hsnap_die_key type;
+	uint64_t offset;
+	hsnap_string name;
+	uint32_t flags; /* HSNAP_DMEMBER_… */
+};
+
+struct hsnap_raw_variable {
+	hsnap_die_key type;
+	uint64_t address;
+	hsnap_string name, function, file;
+	uint32_t line;
+	bool thread_local_, external;
+};
+
+/* A function's entry, defined or declared: where it ends and the scope it stands in. */
+struct hsnap_raw_function {
+	hsnap_die_key key;
+	hsnap_die_key owner; /* the class that it is declared in, else 0 */
+	uint64_t end;        /* offset behind its entries, in the same section */
+	hsnap_string scope;
+	bool walked;
+};
+
+/* A variable declared at one place and defined at another: a class's static, an extern. */
+struct hsnap_raw_declaration {
+	hsnap_die_key key, type;
+	hsnap_string name, file;
+	uint32_t line;
+};
+
+struct hsnap_raw_unit {
+	hsnap_die_key key; /* of the unit's own entry */
+	uint64_t end;      /* offset of the next unit of the section */
+	bool is_type;
+};
+
+struct hsnap_raw_range {
+	uint64_t low, high;
+	uint32_t unit;
+};
+
+struct hsnap_reader {
+	uint32_t module;
+	uint64_t bias;
+	struct hsnap_elf *program; /* the mapped file */
+	struct hsnap_dies *dies;   /* its debug info, or that of its debug file; NULL: none */
+	struct hsnap_dies *frames; /* .eh_frame of the mapped file; NULL: none */
+
+	struct hsnap_strings strings;
+	struct hsnap_vec(struct hsnap_raw_type) types; /* [0] is void */
+	struct hsnap_vec(struct hsnap_raw_member) members;
+	struct hsnap_vec(hsnap_die_key) arguments;
+	struct hsnap_vec(struct hsnap_raw_variable) variables;
+	struct hsnap_vec(struct hsnap_raw_function) functions; /* in order of key */
+	struct hsnap_vec(struct hsnap_raw_declaration) declarations; /* in order of key */
+	struct hsnap_vec(struct hsnap_raw_unit) units;   /* in order of key */
+	struct hsnap_vec(struct hsnap_raw_range) ranges; /* in order of low once indexed */
+	uint32_t *slots; /* open-addressed: key → index into types */
+	size_t num_slots;
+
+	/* The files of the unit that is being read. */
+	hsnap_die_key files_unit;
+	struct hsnap_vec(hsnap_string) files;
+	unsigned files_base;
+
+	struct hsnap_vec(char) scratch; /* for joining names */
+	/* Call-frame information, once somebody asked: frames.c. */
+	Dwarf_Cie *cies;
+	Dwarf_Fde *fdes;
+	Dwarf_Signed num_cies, num_fdes;
+	bool cfi_tried;
+
+	bool damaged;   /* the debug info ended early */
+	bool no_memory; /* checked at the end of each step */
+
+	struct hsnap_symbols *out;
+};
+
+/* --- table.c --- */
+
+bool hsnap_table_no_memory(struct hsnap_reader *reader); /* false */
+hsnap_string hsnap_table_string(struct hsnap_reader *reader, const char *text); /* NULL: "" */
+/* "scope::name"; "" without a name. */
+hsnap_string hsnap_table_join(struct hsnap_reader *reader, hsnap_string scope, const char *name);
+/* Index of the type with the key; 0: none. */
+uint32_t hsnap_table_find(const struct hsnap_reader *reader, hsnap_die_key key);
+/* Index of the new type, or 0 where there is one already, or no memory. */
+uint32_t hsnap_table_add(struct hsnap_reader *reader, const struct hsnap_raw_type *type);
+/* The unit that has the key: index into units, or UINT32_MAX. */
+uint32_t hsnap_table_unit(const struct hsnap_reader *reader, hsnap_die_key key);
+/* The path of file `number` of the unit that holds the key; "" where unknown. */
+hsnap_string hsnap_table_file(struct hsnap_reader *reader, hsnap_die_key key, uint64_t number);
+/* The function whose entries may include the key, or NULL. */
+struct hsnap_raw_function *hsnap_table_function(struct hsnap_reader *reader, hsnap_die_key key);
+/* A function's qualified name, through specification and origin; "" where it has none. */
+hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_key key);
+
+/* --- index.c --- */
+
+/* Types, variables, functions and ranges of all units. */
+HSNAP_CHECKED enum hsnap_code hsnap_index_units(struct hsnap_reader *reader, struct hsnap_error *err);
+/* Types and statics declared within a function, once. */
+void hsnap_index_walk_function(struct hsnap_reader *reader, struct hsnap_raw_function *function);
+/*
+ * Index of the type at the key, read now if it was not yet; HSNAP_UNKNOWN_TYPE where there is none.
+ * Of _type aliases are followed, and declarations that are resolved.
+ */
+#define HSNAP_UNKNOWN_TYPE UINT32_MAX
+uint32_t hsnap_index_entry(struct hsnap_reader *reader, hsnap_die_key key);
+uint32_t hsnap_index_type(struct hsnap_reader *reader, hsnap_die_key key);
+
+/* --- statics.c --- */
+
+/* Walk the functions that have a variable with a fixed place among their entries. */
+void hsnap_statics_walk(struct hsnap_reader *reader);
+
+/* --- unify.c --- */
+
+/* Names of anonymous structs by their typedefs; declarations by the definition in their own unit. */
+HSNAP_CHECKED enum hsnap_code hsnap_unify_units(struct hsnap_reader *reader, struct hsnap_error *err);
+/*
+ * Declarations over all units, copies merged, types written to reader->out.  What out->frames,
+ * locals and results name by index into reader->types names out->types then.
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_unify_all(struct hsnap_reader *reader, struct hsnap_error *err);
+
+/* --- pcs.c --- */
+
+/* Answer for the PCs of this module (absolute, in order): fills out->pcs, frames, locals, results. */
+HSNAP_CHECKED enum hsnap_code hsnap_pcs_answer(struct hsnap_reader *reader, const struct hsnap_ask *asks,
+					       size_t num_asks, struct hsnap_error *err);
+
+/* --- symtab.c --- */
+
+/* Names from the symbol table for the PCs (parallel to out->pcs) that have none yet. */
+void hsnap_symtab_name(struct hsnap_reader *reader, const struct hsnap_ask *asks, size_t num_asks);
+/* out->vtables, with the classes of out->types. */
+void hsnap_symtab_vtables(struct hsnap_reader *reader);
+
+#endif

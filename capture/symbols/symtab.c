@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* symtab.c - what the symbol table knows: functions without debug info, and vtables. */
+#include <string.h>
+
+#include "capture/symbols/reader.h"
+
+/* libstdc++, Itanium C++ ABI 3.4 (cxxabi.h is for C++ alone): malloc'ed, or NULL. */
+char *__cxa_demangle(const char *mangled, char *buffer, size_t *size, int *status);
+
+#define MAX_MANGLED 16384
+
+struct symbol {
+	uint64_t address, size;
+	const char *name; /* in the file */
+};
+
+struct symbols hsnap_vec_body(struct symbol);
+
+struct see {
+	struct hsnap_reader *reader;
+	struct symbols *functions; /* NULL: not wanted */
+	struct symbols *vtables;
+};
+
+static bool see_symbol(void *context, const Elf64_Sym *symbol, const char *name)
+{
+	struct see *see = context;
+	unsigned type = ELF64_ST_TYPE(symbol->st_info);
+	struct symbol got = { symbol->st_value, symbol->st_size, name };
+	if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value)
+		return true;
+	struct symbols *list = NULL;
+	if (type == STT_FUNC || type == STT_GNU_IFUNC)
+		list = see->functions;
+	else if (type == STT_OBJECT && symbol->st_size && !strncmp(name, "_ZTV", 4))
+		list = see->vtables;
+	if (list && !hsnap_vec_push(list, got))
+		return hsnap_table_no_memory(see->reader);
+	return true;
+}
+
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static char *demangle(const char *name)
+{
+	int status = 0;
+	if (strncmp(name, "_Z", 2) || strnlen(name, MAX_MANGLED) == MAX_MANGLED)
+		return NULL;
+	return __cxa_demangle(name, NULL, NULL, &status);
+}
+
+/* "ns::f(int) const" → "ns::f": as debug info names functions. */
+static void cut_parameters(char *name)
+{
+	char *end = strrchr(name, ')');
+	if (!end)
+		return;
+	unsigned open = 0;
+	for (char *at = end; at > name; at--) {
+		open += *at == ')';
+		open -= *at == '(';
+		if (!open) {
+			*at = '\0';
+			return;
+		}
+	}
+}
+
+/* The function's name without its return type, which templates have: "void f<int>" → "f<int>". */
+static const char *cut_return_type(const char *name)
+{
+	const char *start = name;
+	int depth = 0;
+	for (const char *at = name; *at; at++) {
+		if (!strncmp(at, "operator", 8))
+			break;
+		depth += (*at == '<' || *at == '(') - (*at == '>' || *at == ')');
+		if (*at == ' ' && !depth)
+			start = at + 1;
+	}
+	return start;
+}
+
+static const struct symbol *find_symbol(const struct symbols *list, uint64_t address)
+{
+	size_t low = 0, high = list->num;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (list->items[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* Aliases and nested symbols: the nearest one that reaches so far. */
+	for (size_t i = low, tries = 0; i && tries < 16; i--, tries++) {
+		const struct symbol *symbol = &list->items[i - 1];
+		if (address - symbol->address < symbol->size || (!symbol->size && address == symbol->address))
+			return symbol;
+	}
+	return NULL;
+}
+
+static void name_frame(struct hsnap_reader *reader, const struct symbols *functions, struct hsnap_dpc *pc,
+		       uint64_t address)
+{
+	const struct symbol *symbol = find_symbol(functions, address);
+	if (!symbol)
+		return;
+	char *text = demangle(symbol->name);
+	if (text)
+		cut_parameters(text);
+	struct hsnap_dframe frame = {
+		.function = hsnap_table_string(reader, text ? cut_return_type(text) : symbol->name),
+		.module = reader->module,
+	};
+	free(text);
+	if (!text) { /* "free.part.0", "memcpy@@GLIBC_2.14" */
+		const char *name = hsnap_str(&reader->strings, frame.function), *at = strchr(name, '@');
+		if (at && at != name)
+			frame.function = hsnap_strings_add_len(&reader->strings, name, (size_t)(at - name));
+	}
+	if (frame.function == HSNAP_NO_STRING || !hsnap_vec_push(&reader->out->frames, frame)) {
+		hsnap_table_no_memory(reader);
+		return;
+	}
+	pc->first_frame = (uint32_t)reader->out->frames.num - 1;
+	pc->num_frames = 1;
+}
+
+static void list_symbols(struct hsnap_reader *reader, struct symbols *functions, struct symbols *vtables)
+{
+	struct see see = { reader, functions, vtables };
+	if (reader->dies && reader->dies->elf != reader->program)
+		hsnap_elf_symbols(reader->dies->elf, false, see_symbol, &see);
+	hsnap_elf_symbols(reader->program, false, see_symbol, &see);
+	hsnap_elf_symbols(reader->program, true, see_symbol, &see);
+	if (functions && functions->num)
+		qsort(functions->items, functions->num, sizeof(*functions->items), compare_symbols);
+	if (vtables && vtables->num)
+		qsort(vtables->items, vtables->num, sizeof(*vtables->items), compare_symbols);
+}
+
+void hsnap_symtab_name(struct hsnap_reader *reader, const struct hsnap_ask *asks, size_t num_asks)
+{
+	struct symbols functions = { 0 };
+	bool listed = false;
+	for (size_t i = 0; i < num_asks && !reader->no_memory; i++) {
+		struct hsnap_dpc *pc = &reader->out->pcs.items[i];
+		bool named = pc->num_frames && reader->out->frames.items[pc->first_frame].function;
+		if (named)
+			continue;
+		if (!listed)
+			list_symbols(reader, &functions, NULL);
+		listed = true;
+		name_frame(reader, &functions, pc, asks[i].pc - reader->bias - !(asks[i].what & HSNAP_ASK_EXACT));
+	}
+	hsnap_vec_deinit(&functions);
+}
+
+/* --- vtables --- */
+
+struct class_name {
+	hsnap_string name;
+	hsnap_dtype_id type;
+};
+
+static int compare_classes(const void *a, const void *b)
+{
+	const struct class_name *x = a, *y = b;
+	return (x->name > y->name) - (x->name < y->name);
+}
+
+/* The only class of that name, or 0. */
+static hsnap_dtype_id find_class(const struct class_name *classes, size_t num, hsnap_string name)
+{
+	size_t low = 0, high = num;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (classes[middle].name < name)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == num || classes[low].name != name)
+		return 0;
+	return low + 1 < num && classes[low + 1].name == name ? 0 : classes[low].type;
+}
+
+void hsnap_symtab_vtables(struct hsnap_reader *reader)
+{
+	struct symbols vtables = { 0 };
+	struct hsnap_symbols *out = reader->out;
+	struct hsnap_vec(struct class_name) classes = { 0 };
+	list_symbols(reader, NULL, &vtables);
+	for (uint32_t i = 1; vtables.num && i < out->types.num; i++)
+		if (out->types.items[i].kind == HSNAP_DTYPE_STRUCT && out->types.items[i].name &&
+		    !hsnap_vec_push(&classes, (struct class_name){ out->types.items[i].name, i }))
+			hsnap_table_no_memory(reader);
+	if (classes.num)
+		qsort(classes.items, classes.num, sizeof(*classes.items), compare_classes);
+	for (size_t i = 0; i < vtables.num && !reader->no_memory; i++) {
+		const struct symbol *symbol = &vtables.items[i];
+		if (i && symbol->address == vtables.items[i - 1].address)
+			continue;
+		static const char prefix[] = "vtable for ";
+		char *text = demangle(symbol->name);
+		if (text && !strncmp(text, prefix, sizeof(prefix) - 1)) {
+			hsnap_string name = hsnap_table_string(reader, text + sizeof(prefix) - 1);
+			struct hsnap_dvtable vtable = {
+				.address = symbol->address + reader->bias, .size = symbol->size, .class_name = name,
+				.type = find_class(classes.items, classes.num, name),
+			};
+			if (!hsnap_vec_push(&out->vtables, vtable))
+				hsnap_table_no_memory(reader);
+		}
+		free(text);
+	}
+	hsnap_vec_deinit(&classes);
+	hsnap_vec_deinit(&vtables);
+}

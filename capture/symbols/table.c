@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* table.c - what a reader has found, by key: types, units, files; and its strings. */
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/symbols/reader.h"
+
+#define MAX_NAME 65536
+
+bool hsnap_table_no_memory(struct hsnap_reader *reader)
+{
+	reader->no_memory = true;
+	return false;
+}
+
+hsnap_string hsnap_table_string(struct hsnap_reader *reader, const char *text)
+{
+	if (!text)
+		return 0;
+	hsnap_string s = hsnap_strings_add_len(&reader->strings, text, MAX_NAME);
+	if (s == HSNAP_NO_STRING) {
+		reader->no_memory = true;
+		return 0;
+	}
+	return s;
+}
+
+hsnap_string hsnap_table_join(struct hsnap_reader *reader, hsnap_string scope, const char *name)
+{
+	if (!name || !*name)
+		return 0;
+	if (!scope)
+		return hsnap_table_string(reader, name);
+	size_t scope_len = strlen(hsnap_str(&reader->strings, scope)), len = strnlen(name, MAX_NAME);
+	if (scope_len > MAX_NAME)
+		return 0;
+	reader->scratch.num = 0;
+	if (!hsnap_vec_reserve(&reader->scratch, scope_len + len + 2)) {
+		hsnap_table_no_memory(reader);
+		return 0;
+	}
+	char *to = reader->scratch.items;
+	memcpy(to, hsnap_str(&reader->strings, scope), scope_len);
+	memcpy(to + scope_len, "::", 2);
+	memcpy(to + scope_len + 2, name, len);
+	hsnap_string s = hsnap_strings_add_len(&reader->strings, to, scope_len + 2 + len);
+	return s == HSNAP_NO_STRING ? (hsnap_table_no_memory(reader), 0) : s;
+}
+
+static uint64_t hash_key(hsnap_die_key key)
+{
+	key *= 0x9e3779b97f4a7c15u;
+	return key ^ key >> 32;
+}
+
+static bool grow_slots(struct hsnap_reader *reader)
+{
+	size_t num = reader->num_slots ? reader->num_slots * 2 : 4096;
+	uint32_t *slots = calloc(num, sizeof(*slots));
+	if (!slots)
+		return hsnap_table_no_memory(reader);
+	free(reader->slots);
+	reader->slots = slots;
+	reader->num_slots = num;
+	for (uint32_t i = 1; i < reader->types.num; i++) {
+		size_t at = hash_key(reader->types.items[i].key) & (num - 1);
+		while (slots[at])
+			at = (at + 1) & (num - 1);
+		slots[at] = i;
+	}
+	return true;
+}
+
+uint32_t hsnap_table_find(const struct hsnap_reader *reader, hsnap_die_key key)
+{
+	if (!reader->num_slots)
+		return 0;
+	size_t mask = reader->num_slots - 1;
+	for (size_t at = hash_key(key) & mask; reader->slots[at]; at = (at + 1) & mask)
+		if (reader->types.items[reader->slots[at]].key == key)
+			return reader->slots[at];
+	return 0;
+}
+
+/* Index of the new type, or 0 where there is one already or no memory. */
+uint32_t hsnap_table_add(struct hsnap_reader *reader, const struct hsnap_raw_type *type)
+{
+	if (hsnap_table_find(reader, type->key))
+		return 0;
+	if (reader->types.num * 2 >= reader->num_slots && !grow_slots(reader))
+		return 0;
+	if (reader->types.num >= UINT32_MAX / 2 || !hsnap_vec_push(&reader->types, *type))
+		return hsnap_table_no_memory(reader);
+	uint32_t index = (uint32_t)reader->types.num - 1;
+	size_t mask = reader->num_slots - 1, at = hash_key(type->key) & mask;
+	while (reader->slots[at])
+		at = (at + 1) & mask;
+	reader->slots[at] = index;
+	return index;
+}
+
+/* --- files of a unit --- */
+
+/* "./a/../b.c" → "b.c", by text: one file has one name, however it was included. */
+static void tidy_path(char *path)
+{
+	char *to = path, *first = path + (*path == '/');
+	for (char *at = path; *at;) {
+		size_t len = strcspn(at, "/");
+		bool slash = at[len] == '/';
+		char *last = to;
+		while (last > first && last[-1] == '/')
+			last--;
+		while (last > first && last[-1] != '/')
+			last--;
+		if (len == 1 && *at == '.' && slash) {
+			/* nothing */
+		} else if (len == 2 && !memcmp(at, "..", 2) && slash && to > first && strncmp(last, "../", 3)) {
+			to = last;
+		} else if (len || to == path) {
+			memmove(to, at, len + slash);
+			to += len + slash;
+		}
+		at += len + slash;
+	}
+	*to = '\0';
+}
+
+static void load_files(struct hsnap_reader *reader, hsnap_die_key unit)
+{
+	struct hsnap_dies *dies = hsnap_dies_of(reader->dies, unit);
+	Dwarf_Die die = hsnap_die_at(reader->dies, unit);
+	reader->files_unit = unit;
+	reader->files.num = 0;
+	if (!die)
+		return;
+	size_t num;
+	char **files = hsnap_die_files(dies, die, &num, &reader->files_base);
+	for (size_t i = 0; i < num; i++) {
+		char path[4096];
+		snprintf(path, sizeof(path), "%s", files[i]);
+		tidy_path(path);
+		if (!hsnap_vec_push(&reader->files, hsnap_table_string(reader, path)))
+			hsnap_table_no_memory(reader);
+	}
+	hsnap_die_files_free(dies, files, num);
+	hsnap_die_free(die);
+}
+
+hsnap_string hsnap_table_file(struct hsnap_reader *reader, hsnap_die_key key, uint64_t number)
+{
+	uint32_t unit = hsnap_table_unit(reader, key);
+	if (unit == UINT32_MAX)
+		return 0;
+	if (reader->files_unit != reader->units.items[unit].key)
+		load_files(reader, reader->units.items[unit].key);
+	if (number < reader->files_base || number - reader->files_base >= reader->files.num)
+		return 0;
+	return reader->files.items[number - reader->files_base];
+}
+
+uint32_t hsnap_table_unit(const struct hsnap_reader *reader, hsnap_die_key key)
+{
+	size_t low = 0, high = reader->units.num;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (reader->units.items[middle].key <= key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? (uint32_t)low - 1 : UINT32_MAX;
+}
+
+
+/* --- functions --- */
+
+struct hsnap_raw_function *hsnap_table_function(struct hsnap_reader *reader, hsnap_die_key key)
+{
+	size_t low = 0, high = reader->functions.num;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (reader->functions.items[middle].key <= key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NULL;
+	struct hsnap_raw_function *function = &reader->functions.items[low - 1];
+	return hsnap_die_section_of(function->key) == hsnap_die_section_of(key) &&
+			       (key & HSNAP_DIE_OFFSET) < function->end
+		       ? function : NULL;
+}
+
+hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_key key)
+{
+	for (unsigned hops = 0; key && key != HSNAP_DIE_UNKNOWN && hops < 8; hops++) {
+		struct hsnap_die_facts facts;
+		Dwarf_Die die = hsnap_die_at(reader->dies, key);
+		if (!die)
+			return 0;
+		hsnap_die_read(hsnap_dies_of(reader->dies, key), die, &facts);
+		hsnap_die_free(die);
+		if (facts.name) {
+			const struct hsnap_raw_function *function = hsnap_table_function(reader, key);
+			bool known = function && function->key == key;
+			return hsnap_table_join(reader, known ? function->scope : 0, facts.name);
+		}
+		key = facts.specification ? facts.specification : facts.origin;
+	}
+	return 0;
+}

@@ -37,9 +37,11 @@ enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t b, hsnap_dtype_id ty
 	if (!dtype->size || !is_object(dtype))
 		return HSNAP_FORM_NONE;
 	const struct hsnap_plan *plan = hsnap_plan_of(&work->plans, type);
-	if (hsnap_is_requested(work, block))
-		return fit_requested(plan, dtype->size, hsnap_block_size(block));
-	return fit_usable(plan, dtype->size, block->usable);
+	enum hsnap_form form = hsnap_is_requested(work, block)
+				       ? fit_requested(plan, dtype->size, hsnap_block_size(block))
+				       : fit_usable(plan, dtype->size, block->usable);
+	/* What is larger than a class with virtual functions is rather one derived from it. */
+	return form == HSNAP_FORM_RUN && dtype->flags & HSNAP_DTYPE_POLYMORPHIC ? HSNAP_FORM_NONE : form;
 }
 
 bool hsnap_claim_block(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type, enum hsnap_form form,

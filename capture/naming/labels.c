@@ -179,6 +179,8 @@ static enum hsnap_confidence confidence_of(const struct hsnap_claim *claim, hsna
 		return type ? HSNAP_LABEL : HSNAP_UNKNOWN;
 	case HSNAP_RANK_TOLD:
 		return HSNAP_LABEL;
+	case HSNAP_RANK_GUESS:
+		return HSNAP_INFERRED;
 	case HSNAP_RANK_POINTER:
 	case HSNAP_RANK_LIBRARY:
 		return claim->conflicts ? HSNAP_INFERRED : HSNAP_PROVED;

@@ -11,6 +11,8 @@
 #include "capture/naming/walk.h"
 #include "snapshot/base/cleanup.h"
 
+#define SEEN_RUN ((uint64_t)1 << 32)
+
 /* A block that a pointer to pointers leads to. */
 struct waiting {
 	uint32_t block;
@@ -23,7 +25,7 @@ struct push {
 	uint32_t hint;
 	struct hsnap_vec(uint32_t) queue;
 	struct hsnap_vec(struct waiting) waiting;
-	struct hsnap_keymap seen; /* {block, pointer}: has waited */
+	struct hsnap_keymap seen; /* {block, pointer}: has waited; {SEEN_RUN | block, type}: was checked */
 	bool failed; /* out of memory */
 };
 
@@ -40,14 +42,73 @@ static void claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap
 		push->failed = true;
 }
 
+static bool seen_before(struct push *push, uint64_t what, hsnap_dtype_id type)
+{
+	bool is_new = false;
+	if (!hsnap_keymap_at(&push->seen, (struct hsnap_key){ what, type }, &is_new))
+		push->failed = true;
+	return !is_new;
+}
+
 static void wait_for_arrays(struct push *push, uint32_t b, hsnap_dtype_id pointer)
 {
-	bool is_new;
-	if (push->work->claims[b].rank >= HSNAP_RANK_POINTER)
+	if (push->work->claims[b].rank >= HSNAP_RANK_POINTER || seen_before(push, b, pointer))
 		return;
-	if (!hsnap_keymap_at(&push->seen, (struct hsnap_key){ b, pointer }, &is_new) ||
-	    (is_new && !hsnap_vec_push(&push->waiting, (struct waiting){ b, pointer })))
+	if (!hsnap_vec_push(&push->waiting, (struct waiting){ b, pointer }))
 		push->failed = true;
+}
+
+/* May a pointer to the type have this value, by all that is known? */
+static bool is_target(struct push *push, uint64_t value, hsnap_dtype_id type)
+{
+	struct hsnap_work *work = push->work;
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
+	bool object = dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION;
+	if (!value)
+		return true;
+	uint32_t b = hsnap_block_index_find(&work->index, value, &push->hint);
+	if (b == HSNAP_NO_BLOCK)
+		return object ? hsnap_target_module(work->target, value) != NULL
+			      : hsnap_target_mapping(work->target, value) != NULL;
+	if (!object)
+		return true;
+	const struct hsnap_claim *claim = &work->claims[b];
+	if (work->heap->blocks.items[b].address != value)
+		return false;
+	if (claim->rank >= HSNAP_RANK_POINTER)
+		return claim->rank == HSNAP_RANK_VTABLE || hsnap_starts_with(work->symbols, claim->type, type);
+	return hsnap_fit(work, b, type) == HSNAP_FORM_ONE;
+}
+
+/* What a run of objects is checked by. */
+struct elements {
+	struct push *push;
+	bool bad;
+};
+
+static void check_pointer(void *context, const struct hsnap_found *found)
+{
+	struct elements *elements = context;
+	if (found->kind == HSNAP_SLOT_POINTER && !is_target(elements->push, found->value, found->type))
+		elements->bad = true;
+}
+
+/* Does each of many objects have pointers that can be such?  Else the block is one larger object. */
+static enum hsnap_rank rank_of_run(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_rank rank)
+{
+	struct hsnap_work *work = push->work;
+	const struct hsnap_block *block = &work->heap->blocks.items[b];
+	uint64_t each = hsnap_dtype(work->symbols, type)->size, end = block->address + hsnap_block_size(block);
+	if (!hsnap_plan_of(&work->plans, type)->num)
+		return HSNAP_RANK_GUESS;
+	if (seen_before(push, SEEN_RUN | b, type))
+		return HSNAP_RANK_NONE; /* a good one has its claim since */
+	struct elements elements = { .push = push };
+	struct hsnap_walk walk;
+	hsnap_walk_init(&walk, work, check_pointer, &elements);
+	for (uint64_t at = block->address; at < end && end - at >= each && !elements.bad; at += each)
+		hsnap_walk_object(&walk, type, at, at + each);
+	return elements.bad ? HSNAP_RANK_NONE : rank;
 }
 
 /* A pointer to one object or a run of them; an array type stands for its elements. */
@@ -61,7 +122,9 @@ static void push_pointer(struct push *push, uint32_t b, hsnap_dtype_id type, enu
 		wait_for_arrays(push, b, type);
 	} else if (dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION) {
 		enum hsnap_form form = hsnap_fit(push->work, b, type);
-		if (form)
+		if (form == HSNAP_FORM_RUN && push->work->claims[b].rank < rank)
+			rank = rank_of_run(push, b, type, rank);
+		if (form && rank)
 			claim(push, b, type, form, rank);
 	}
 }
@@ -103,28 +166,6 @@ static void drain(struct push *push)
 {
 	while (push->queue.num && !push->failed)
 		hsnap_walk_block(&push->walk, push->queue.items[--push->queue.num]);
-}
-
-/* May a pointer to the type have this value, by all that is known? */
-static bool is_target(struct push *push, uint64_t value, hsnap_dtype_id type)
-{
-	struct hsnap_work *work = push->work;
-	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
-	bool object = dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION;
-	if (!value)
-		return true;
-	uint32_t b = hsnap_block_index_find(&work->index, value, &push->hint);
-	if (b == HSNAP_NO_BLOCK)
-		return object ? hsnap_target_module(work->target, value) != NULL
-			      : hsnap_target_mapping(work->target, value) != NULL;
-	if (!object)
-		return true;
-	const struct hsnap_claim *claim = &work->claims[b];
-	if (work->heap->blocks.items[b].address != value)
-		return false;
-	if (claim->rank >= HSNAP_RANK_POINTER)
-		return claim->rank == HSNAP_RANK_VTABLE || hsnap_starts_with(work->symbols, claim->type, type);
-	return hsnap_fit(work, b, type) == HSNAP_FORM_ONE;
 }
 
 /* Is every word of the block null or a pointer such as it is said to hold? */

@@ -79,19 +79,40 @@ static const struct {
 	{ "std::_Fwd_list_node", "std::forward_list", "std::forward_list" },
 };
 
+/* Is it std::pair<const K, V>, or <K const, V>?  K stands in [*before, *after). */
+static bool has_constant_key(const char *element, size_t *before, size_t *after)
+{
+	if (!begins(element, "std::pair<"))
+		return false;
+	size_t at = strlen("std::pair<");
+	bool first = begins(element + at, "const ");
+	*before = at + (first ? strlen("const ") : 0);
+	for (int depth = 0; element[at] && (depth || element[at] != ','); at++)
+		depth += element[at] == '<' || element[at] == '(' ? 1 : element[at] == '>' || element[at] == ')' ? -1 : 0;
+	*after = at;
+	if (first || at < *before + strlen(" const"))
+		return first && element[at];
+	*after = at - strlen(" const");
+	return element[at] && begins(element + *after, " const,");
+}
+
 /* "std::list<T>::node" for what the library calls std::_List_node<T>. */
 static bool put_node(struct parser *parser, struct text *out, const char *base, const char *element)
 {
 	for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
 		if (strcmp(base, nodes[i].base))
 			continue;
-		bool map = begins(element, "std::pair<const ") && strcmp(nodes[i].map, nodes[i].other);
+		size_t before, after;
+		bool map = strcmp(nodes[i].map, nodes[i].other) && has_constant_key(element, &before, &after);
 		put_text(parser, out, map ? nodes[i].map : nodes[i].other);
 		put_text(parser, out, "<");
-		if (map)
-			put(parser, out, element + strlen("std::pair<const "), strlen(element) - strlen("std::pair<const >"));
-		else
+		if (map) {
+			put(parser, out, element + before, after - before);
+			element += after + (begins(element + after, " const") ? strlen(" const") : 0);
+			put(parser, out, element, strlen(element) - 1);
+		} else {
 			put_text(parser, out, element);
+		}
 		put_text(parser, out, ">::node");
 		return true;
 	}

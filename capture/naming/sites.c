@@ -15,6 +15,7 @@
 #include "snapshot/base/cleanup.h"
 
 #define MAX_CANDIDATES 8
+#define MAX_NAME 1024
 
 /* One type that a site's variable may point to, and how the live blocks' sizes bear it. */
 struct candidate {
@@ -25,7 +26,8 @@ struct candidate {
 struct site {
 	struct candidate candidates[MAX_CANDIDATES];
 	uint32_t num;
-	bool hinted;         /* an allocator's own template argument: no variable */
+	bool hinted;         /* a template argument of who allocates, and no variable */
+	bool single;         /* hinted: it makes one object at a time */
 	/* Once decided: */
 	hsnap_dtype_id type; /* 0: cannot be told */
 	enum hsnap_form form;
@@ -54,15 +56,48 @@ static void add_candidate(struct site *site, hsnap_dtype_id type)
 			(struct candidate){ .type = type, .equal = true, .multiple = true, .holds_tail = true };
 }
 
+/* The class F of std::_Function_base::_Base_manager<F>, which puts an F on the heap (bits/std_function.h). */
+static hsnap_dtype_id functor_of(const struct hsnap_symbols *symbols, const struct hsnap_dframe *frame)
+{
+	static const char prefix[] = "std::_Function_base::_Base_manager<";
+	char name[MAX_NAME];
+	const char *function = hsnap_str(&symbols->strings, frame->function);
+	if (strncmp(function, prefix, sizeof(prefix) - 1))
+		return 0;
+	function += sizeof(prefix) - 1;
+	size_t len = 0;
+	for (int depth = 1; function[len] && len < sizeof(name) - 1; len++) {
+		depth += function[len] == '<' ? 1 : function[len] == '>' ? -1 : 0;
+		if (!depth)
+			break;
+		name[len] = function[len];
+	}
+	while (len && name[len - 1] == ' ')
+		len--;
+	name[len] = '\0';
+	return hsnap_symbols_class(symbols, name, frame->module);
+}
+
+/* What the functions at the PC are made for, by their template arguments. */
+static void add_hints(const struct hsnap_symbols *symbols, const struct hsnap_dpc *pc, struct site *site)
+{
+	for (uint32_t f = 0; f < pc->num_frames && !site->num; f++) {
+		const struct hsnap_dframe *frame = &symbols->frames.items[pc->first_frame + f];
+		hsnap_dtype_id functor = functor_of(symbols, frame);
+		add_candidate(site, functor ? functor : frame->allocates);
+		const char *base, *name = hsnap_str(&symbols->strings, hsnap_dtype(symbols, frame->allocates)->name);
+		site->single = functor || hsnap_node_family(name, &base) || !strncmp(name, "std::_Sp_counted_", 17);
+	}
+	site->hinted = site->num;
+}
+
 static void make_sites(struct sites *sites)
 {
 	const struct hsnap_symbols *symbols = sites->work->symbols;
 	for (size_t p = 0; p < symbols->pcs.num; p++) {
 		const struct hsnap_dpc *pc = &symbols->pcs.items[p];
 		struct site *site = &sites->sites[p];
-		for (uint32_t f = 0; f < pc->num_frames && !site->num; f++)
-			add_candidate(site, symbols->frames.items[pc->first_frame + f].allocates);
-		site->hinted = site->num;
+		add_hints(symbols, pc, site);
 		for (uint32_t r = 0; r < pc->num_results && !site->hinted; r++)
 			add_candidate(site, symbols->results.items[pc->first_result + r].pointee);
 	}
@@ -175,31 +210,30 @@ static int fitness(const struct hsnap_symbols *symbols, const struct candidate *
 	}
 }
 
-/* A container's allocator knows nodes, of which it makes one at a time, and elements. */
+/* A container's allocator makes one node at a time, and elements by the run. */
 static void decide_hinted(const struct hsnap_symbols *symbols, struct site *site)
 {
-	const struct candidate *candidate = &site->candidates[0];
-	const char *name = hsnap_str(&symbols->strings, hsnap_dtype(symbols, candidate->type)->name), *base;
-	bool node = hsnap_node_family(name, &base) || !strncmp(name, "std::_Sp_counted_", 17);
-	int fit = fitness(symbols, candidate);
-	if (!fit || (node && fit != 5))
+	int fit = fitness(symbols, &site->candidates[0]);
+	if (!fit || (site->single && fit != 5))
 		return;
-	site->type = candidate->type;
-	site->form = node ? HSNAP_FORM_ONE : fit > 2 ? HSNAP_FORM_RUN : HSNAP_FORM_BYTES;
+	site->type = site->candidates[0].type;
+	site->form = site->single ? HSNAP_FORM_ONE : fit > 2 ? HSNAP_FORM_RUN : HSNAP_FORM_BYTES;
 	site->rank = fit > 1 ? HSNAP_RANK_SITE : HSNAP_RANK_TOLD;
 }
 
 static void decide(const struct hsnap_symbols *symbols, struct site *site)
 {
 	int best = 0;
-	bool conflict = false;
+	bool conflict = false; /* of bytes any will do: they are told apart by who holds them */
 	for (uint32_t i = 0; i < site->num; i++) {
 		int fit = fitness(symbols, &site->candidates[i]);
-		if (fit < best || !fit)
-			continue;
-		conflict = fit == best;
-		best = fit;
-		site->type = site->candidates[i].type;
+		if (fit > best) {
+			best = fit;
+			site->type = site->candidates[i].type;
+			conflict = false;
+		} else if (fit == best) {
+			conflict = fit > 1;
+		}
 	}
 	if (conflict || !best) {
 		site->type = 0;

@@ -112,8 +112,10 @@ static hsnap_dtype_id class_of(struct finder *finder, uint64_t vptr)
 /* A run of objects has the same pointer at the start of each. */
 static bool is_run(struct finder *finder, const struct hsnap_block *block, hsnap_dtype_id type, uint64_t vptr)
 {
-	uint64_t each = hsnap_dtype(finder->work->symbols, type)->size, word;
-	for (uint64_t at = each; at < hsnap_block_size(block) && at <= 4 * each; at += each)
+	uint64_t each = hsnap_dtype(finder->work->symbols, type)->size, size = hsnap_block_size(block), word;
+	if (!hsnap_is_requested(finder->work, block) || !each || size < 2 * each || size % each)
+		return false;
+	for (uint64_t at = each; at < size && at <= 4 * each; at += each)
 		if (!hsnap_reader_word(&finder->reader, block->address + at, &word) || word != vptr)
 			return false;
 	return true;
@@ -128,9 +130,10 @@ static void look_at(struct finder *finder, uint32_t b)
 	hsnap_dtype_id type = class_of(finder, vptr);
 	if (!type || hsnap_dtype(finder->work->symbols, type)->kind != HSNAP_DTYPE_STRUCT)
 		return;
-	enum hsnap_form form = hsnap_fit(finder->work, b, type);
-	if (form == HSNAP_FORM_ONE || (form == HSNAP_FORM_RUN && is_run(finder, block, type, vptr)))
-		hsnap_claim_block(finder->work, b, type, form, HSNAP_RANK_VTABLE);
+	if (hsnap_fit(finder->work, b, type) == HSNAP_FORM_ONE)
+		hsnap_claim_block(finder->work, b, type, HSNAP_FORM_ONE, HSNAP_RANK_VTABLE);
+	else if (is_run(finder, block, type, vptr))
+		hsnap_claim_block(finder->work, b, type, HSNAP_FORM_RUN, HSNAP_RANK_VTABLE);
 }
 
 enum hsnap_code hsnap_claim_vtables(struct hsnap_work *work, struct hsnap_error *err)

@@ -206,6 +206,32 @@ Test(names, a_page_of_objects_is_not_its_first_object)
 	world_destroy(w);
 }
 
+Test(names, a_larger_struct_is_not_a_run_of_what_it_begins_with)
+{
+	static const struct {
+		bool pointers; /* has the small struct any? */
+		uint64_t second; /* what stands where the second one's pointer would */
+		const char *rows;
+	} rows[] = {
+		{ true, 0x1234, "1 64 bytes in g label" },
+		{ true, 0, "1 Head[] proved" },
+		{ false, 0x1234, "1 Head[] inferred" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		hsnap_dtype_id head = world_type(w, "Head", STRUCT, 16);
+		MEMBERS(w, head, { "kind", 0, t.number }, { "owner", 8, rows[i].pointers ? t.void_pointer : t.number });
+		world_variable(w, "g", WORLD_DATA, world_pointer(w, head));
+		uint64_t block = world_block(w, 64, 0);
+		world_set(w, WORLD_DATA, block);
+		world_set(w, block + 24, rows[i].second);
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), rows[i].rows, "row %zu: %s", i, w->text);
+		world_destroy(w);
+	}
+}
+
 Test(names, an_incomplete_type_names_nothing)
 {
 	struct world *w = world_create();

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* test_library.c - containers, vtables and names of the C++ library. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdlib.h>
+
+#include "capture/naming/shorten.h"
+#include "world.h"
+
+#define STACK(w, ...) world_stack((w), (const uint64_t[]){ __VA_ARGS__, 0 })
+#define MEMBERS(w, type, ...) \
+	world_members((w), (type), sizeof((const struct world_member[]){ __VA_ARGS__ }) / sizeof(struct world_member), \
+		      (const struct world_member[]){ __VA_ARGS__ })
+#define ARGUMENTS(w, type, ...) \
+	world_arguments((w), (type), sizeof((const hsnap_dtype_id[]){ __VA_ARGS__ }) / sizeof(hsnap_dtype_id), \
+			(const hsnap_dtype_id[]){ __VA_ARGS__ })
+#define STRUCT HSNAP_DTYPE_STRUCT
+#define STRING_NAME "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
+
+/* struct Line { char *text; uint64_t n; } and containers of it. */
+struct library {
+	hsnap_dtype_id byte, number, line, line_pointer, vector, string, pair, node, base_pointer, table, map;
+};
+
+static struct library make_library(struct world *w)
+{
+	struct library t;
+	t.byte = world_type(w, "char", HSNAP_DTYPE_BYTE, 1);
+	t.number = world_type(w, "unsigned long", HSNAP_DTYPE_SCALAR, 8);
+	t.line = world_type(w, "Line", STRUCT, 16);
+	t.line_pointer = world_pointer(w, t.line);
+	MEMBERS(w, t.line, { "text", 0, world_pointer(w, t.byte) }, { "n", 8, t.number });
+
+	hsnap_dtype_id base = world_type(w, "std::_Vector_base<Line, std::allocator<Line> >", STRUCT, 24);
+	ARGUMENTS(w, base, t.line);
+	MEMBERS(w, base, { "_M_start", 0, t.line_pointer }, { "_M_finish", 8, t.line_pointer },
+		{ "_M_end_of_storage", 16, t.line_pointer });
+	t.vector = world_type(w, "std::vector<Line, std::allocator<Line> >", STRUCT, 24);
+	MEMBERS(w, t.vector, { "", 0, base, HSNAP_DMEMBER_BASE });
+
+	t.string = world_type(w, STRING_NAME, STRUCT, 32);
+	ARGUMENTS(w, t.string, t.byte);
+	MEMBERS(w, t.string, { "_M_p", 0, world_pointer(w, t.byte) }, { "_M_string_length", 8, t.number });
+
+	t.pair = world_type(w, "std::pair<" STRING_NAME " const, Line *>", STRUCT, 40);
+	MEMBERS(w, t.pair, { "first", 0, t.string }, { "second", 32, t.line_pointer });
+	hsnap_dtype_id link = world_type(w, "std::__detail::_Hash_node_base", STRUCT, 8);
+	t.base_pointer = world_pointer(w, link);
+	MEMBERS(w, link, { "_M_nxt", 0, t.base_pointer });
+	hsnap_dtype_id storage = world_type(w, "__gnu_cxx::__aligned_buffer<Pair>", STRUCT, 40);
+	ARGUMENTS(w, storage, t.pair);
+	MEMBERS(w, storage, { "_M_storage", 0, world_array(w, t.byte, 40) });
+	t.node = world_type(w, "std::__detail::_Hash_node<Pair, true>", STRUCT, 56);
+	ARGUMENTS(w, t.node, t.pair);
+	MEMBERS(w, t.node, { "", 0, link, HSNAP_DMEMBER_BASE }, { "_M_storage", 8, storage });
+	t.table = world_type(w, "std::_Hashtable<Key, Pair, std::__detail::_Hashtable_traits<true, false, true> >", STRUCT, 56);
+	ARGUMENTS(w, t.table, t.string, t.pair);
+	MEMBERS(w, t.table, { "_M_buckets", 0, world_pointer(w, t.base_pointer) }, { "_M_bucket_count", 8, t.number },
+		{ "_M_before_begin", 16, link }, { "_M_element_count", 24, t.number });
+	t.map = world_type(w, "std::unordered_map<Key, Line *>", STRUCT, 56);
+	MEMBERS(w, t.map, { "_M_h", 0, t.table });
+	return t;
+}
+
+static void set_vector(struct world *w, uint64_t at, uint64_t begin, uint64_t used, uint64_t capacity)
+{
+	world_set(w, at, begin);
+	world_set(w, at + 8, begin + used);
+	world_set(w, at + 16, begin + capacity);
+}
+
+Test(library, a_vectors_body_ends_at_its_size)
+{
+	struct world *w = world_create();
+	struct library t = make_library(w);
+	world_variable(w, "g_lines", WORLD_DATA, t.vector);
+	uint64_t body = world_block(w, 64, 0), live = world_block(w, 20, 0), dead = world_block(w, 21, 0);
+	set_vector(w, WORLD_DATA, body, 32, 64);
+	world_set(w, body + 16, live);
+	world_set(w, body + 32, dead); /* of an element that was taken out */
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 Line[] proved; 1 unknown unknown unreachable; 1 char[] in Line.text proved");
+	cr_expect_str_eq(world_edges(w), "g_lines+0>1 g_lines+8>1 g_lines+16>1 1+16>2");
+	world_destroy(w);
+}
+
+Test(library, what_is_no_vector_is_not_walked)
+{
+	static const struct {
+		const char *name;
+		uint64_t begin_offset, used, capacity;
+		const char *rows;
+	} rows[] = {
+		{ "end before begin", 0, (uint64_t)-16, 64, "2 unknown unknown" },
+		{ "storage before end", 0, 48, 32, "2 unknown unknown" },
+		{ "half an element", 0, 24, 64, "2 unknown unknown" },
+		{ "more than the block", 0, 128, 128, "1 64 bytes in g_lines label; 1 unknown unknown" },
+		{ "begins inside", 16, 16, 32, "2 unknown unknown" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		struct library t = make_library(w);
+		world_variable(w, "g_lines", WORLD_DATA, t.vector);
+		uint64_t body = world_block(w, 64, 0), other = world_block(w, 20, 0);
+		set_vector(w, WORLD_DATA, body + rows[i].begin_offset, rows[i].used, rows[i].capacity);
+		world_set(w, body + 16, other);
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), rows[i].rows, "%s: %s", rows[i].name, w->text);
+		world_destroy(w);
+	}
+}
+
+Test(library, a_long_string_is_bytes_in_its_holder)
+{
+	struct world *w = world_create();
+	struct library t = make_library(w);
+	hsnap_dtype_id book = world_type(w, "Book", STRUCT, 64);
+	MEMBERS(w, book, { "title_", 0, t.string }, { "blurb_", 32, t.string });
+	world_variable(w, "g_book", WORLD_DATA, world_pointer(w, book));
+	uint64_t block = world_block(w, 64, 0), text = world_block(w, 31, 0);
+	world_set(w, WORLD_DATA, block);
+	world_set(w, block, block + 16); /* a short one */
+	world_set(w, block + 8, 5);
+	world_set(w, block + 32, text);
+	world_set(w, block + 40, 22);
+	world_set(w, block + 48, 30);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 Book proved; 1 char[] in Book.blurb_ proved");
+	cr_expect_str_eq(world_edges(w), "g_book+0>1 1+32>2");
+	world_destroy(w);
+}
+
+Test(library, a_hash_table_knows_its_nodes)
+{
+	struct world *w = world_create();
+	struct library t = make_library(w);
+	world_variable(w, "g_map", WORLD_DATA, t.map);
+	uint64_t buckets = world_block(w, 32, 0), one = world_block(w, 56, 0), two = world_block(w, 56, 0);
+	uint64_t key = world_block(w, 40, 0), line = world_block(w, 16, 0);
+	world_set(w, WORLD_DATA, buckets);
+	world_set(w, WORLD_DATA + 8, 4);
+	world_set(w, WORLD_DATA + 16, one);
+	world_set(w, buckets + 8, WORLD_DATA + 16);
+	world_set(w, buckets + 16, one);
+	world_set(w, one, two);
+	world_set(w, two + 8, key);
+	world_set(w, two + 16, 38);
+	world_set(w, two + 24, 39);
+	world_set(w, two + 40, line);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "2 std::unordered_set<Pair>::node proved; "
+			 "1 char[] in std::unordered_set<Pair>::node.first proved; "
+			 "1 _Hash_node_base *[] proved; 1 Line proved");
+	cr_expect_str_eq(world_edges(w), "g_map+0>1 g_map+16>2 1+16>2 2+0>3 3+8>4 3+40>5");
+	char path[64];
+	cr_expect(hsnap_member_path(w->snapshot, w->snapshot->graph.type[1], 0, path, sizeof(path)));
+	cr_expect_str_eq(path, ".buckets");
+	cr_expect(hsnap_member_path(w->snapshot, w->snapshot->graph.type[4], 40, path, sizeof(path)));
+	cr_expect_str_eq(path, ".second");
+	world_destroy(w);
+}
+
+Test(library, elements_of_arrays_of_strings_are_called_by_the_array)
+{
+	struct world *w = world_create();
+	struct library t = make_library(w);
+	hsnap_dtype_id base = world_type(w, "std::_Vector_base<" STRING_NAME ", std::allocator<X> >", STRUCT, 24);
+	ARGUMENTS(w, base, t.string);
+	hsnap_dtype_id shop = world_type(w, "Shop", STRUCT, 24);
+	MEMBERS(w, shop, { "names", 0, base });
+	world_variable(w, "g_shop", WORLD_DATA, shop);
+	uint64_t body = world_block(w, 64, 0), text = world_block(w, 40, 0);
+	set_vector(w, WORLD_DATA, body, 64, 64);
+	world_set(w, body, body + 16);
+	world_set(w, body + 32, text);
+	world_set(w, body + 40, 37);
+	world_set(w, body + 48, 39);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 std::string[] proved; 1 char[] in Shop.names[*] proved");
+	world_destroy(w);
+}
+
+/* A vtable at a place of the read-only data: offset to top, descriptor, functions. */
+static uint64_t make_vtable(struct world *w, uint64_t at, uint64_t top, const char *mangled)
+{
+	world_set(w, at, top);
+	world_set(w, at + 8, at + 64);
+	world_set(w, at + 64 + 8, at + 96);
+	world_write(w, at + 96, mangled, strlen(mangled) + 1);
+	return at + 16;
+}
+
+Test(library, a_vtable_says_what_an_object_is)
+{
+	static const struct {
+		const char *name, *mangled;
+		uint64_t top, size;
+		bool symbol;
+		const char *rows;
+	} rows[] = {
+		{ "by its descriptor", "N4shop5AudioE", 0, 32, false, "1 shop::Audio exact" },
+		{ "by its symbol", "?", 0, 32, true, "1 shop::Audio exact" },
+		{ "a run", "N4shop5AudioE", 0, 64, false, "1 shop::Audio[] exact" },
+		{ "another size", "N4shop5AudioE", 0, 40, false, "1 40 bytes in g label" },
+		{ "a base inside another", "N4shop5AudioE", (uint64_t)-16, 32, false, "1 32 bytes in g label" },
+		{ "a template", "N4shop5AudioIiEE", 0, 32, false, "1 32 bytes in g label" },
+		{ "an endless name", "N99999999999shopE", 0, 32, false, "1 32 bytes in g label" },
+		{ "nothing", "", 0, 32, false, "1 32 bytes in g label" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		hsnap_dtype_id product = world_type(w, "shop::Product", STRUCT, 16);
+		w->symbols.types.items[product].flags = HSNAP_DTYPE_POLYMORPHIC;
+		hsnap_dtype_id audio = world_type(w, "shop::Audio", STRUCT, 32);
+		MEMBERS(w, audio, { "", 0, product, HSNAP_DMEMBER_BASE });
+		uint64_t vptr = make_vtable(w, WORLD_RODATA + 256, rows[i].top, rows[i].mangled);
+		if (rows[i].symbol) {
+			struct hsnap_dvtable vtable = { .address = vptr - 16, .size = 48, .type = audio };
+			cr_assert(hsnap_vec_push(&w->symbols.vtables, vtable));
+		}
+		world_variable(w, "g", WORLD_DATA, world_pointer(w, product));
+		uint64_t block = world_block(w, rows[i].size, 0);
+		world_set(w, WORLD_DATA, block);
+		world_set(w, block, vptr);
+		world_set(w, block + 32, vptr);
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), rows[i].rows, "%s: %s", rows[i].name, w->text);
+		world_destroy(w);
+	}
+}
+
+Test(library, template_arguments_at_the_call_site)
+{
+	struct world *w = world_create();
+	struct library t = make_library(w);
+	hsnap_dtype_id handler = world_type(w, "shop::Handler", STRUCT, 24);
+	MEMBERS(w, handler, { "n", 0, t.number });
+	const hsnap_dtype_id allocates[] = { t.line, t.node, t.base_pointer, t.byte, 0 };
+	static const char *const functions[] = {
+		"std::__new_allocator<Line>::allocate", "std::__new_allocator<Node>::allocate",
+		"std::__new_allocator<Base *>::allocate", "std::__new_allocator<char>::allocate",
+		"std::_Function_base::_Base_manager<shop::Handler>::_M_create<shop::Handler>",
+	};
+	static const uint64_t sizes[] = { 16, 56, 80, 33, 24 };
+	for (size_t i = 0; i < 5; i++) {
+		world_pc(w, WORLD_TEXT + 16 * (i + 1), functions[i]);
+		w->symbols.frames.items[w->symbols.frames.num - 1].allocates = allocates[i];
+		world_block(w, sizes[i], STACK(w, WORLD_TEXT + 16 * (i + 1)));
+	}
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 _Hash_node_base *[] exact unreachable; "
+			 "1 std::unordered_set<Pair>::node exact unreachable; "
+			 "1 char[] from std::__new_allocator<char>::allocate label unreachable; "
+			 "1 shop::Handler exact unreachable; 1 Line[] exact unreachable");
+	world_destroy(w);
+}
+
+static const struct {
+	const char *name, *want;
+} names[] = {
+	{ "Book", "Book" },
+	{ "unsigned long", "unsigned long" },
+	{ STRING_NAME, "std::string" },
+	{ "std::vector<int, std::allocator<int> >", "std::vector<int>" },
+	{ "std::vector<int, pool::allocator<int> >", "std::vector<int, pool::allocator<int>>" },
+	{ "shop::vector<int, std::allocator<int> >", "shop::vector<int, std::allocator<int>>" },
+	{ "std::unordered_map<" STRING_NAME ", Book *, std::hash<" STRING_NAME " >, std::equal_to<" STRING_NAME
+	  " >, std::allocator<std::pair<" STRING_NAME " const, Book *> > >", "std::unordered_map<std::string, Book *>" },
+	{ "std::map<int, Book, Later, std::allocator<std::pair<int const, Book> > >", "std::map<int, Book, Later>" },
+	{ "std::__detail::_Hash_node<std::pair<const " STRING_NAME ", shop::CacheEntry>, true>",
+	  "std::unordered_map<std::string, shop::CacheEntry>::node" },
+	{ "std::__detail::_Hash_node<std::pair<" STRING_NAME " const, int>, true>",
+	  "std::unordered_map<std::string, int>::node" },
+	{ "std::__detail::_Hash_node<int, false>", "std::unordered_set<int>::node" },
+	{ "std::_Rb_tree_node<std::pair<const int, int> >", "std::map<int, int>::node" },
+	{ "std::_List_node<Book>", "std::list<Book>::node" },
+	{ "std::__detail::_Hash_node_base", "_Hash_node_base" },
+	{ "std::_Sp_counted_ptr_inplace<shop::Page, std::allocator<void>, (__gnu_cxx::_Lock_policy)2>",
+	  "shop::Page (make_shared)" },
+	{ "std::unique_ptr<Book, std::default_delete<Book> >", "std::unique_ptr<Book>" },
+	{ "std::function<void(const shop::Order&)>", "std::function<void(const shop::Order&)>" },
+	{ "std::function<void (int, std::vector<int, std::allocator<int> >)>", "std::function<void (int, std::vector<int>)>" },
+	{ "main()::<lambda(int)>", "main()::<lambda(int)>" },
+	{ "Box<main()::<lambda(int, int)> >", "Box<main()::<lambda(int, int)>>" },
+	{ "shop::operator< <int>", "shop::operator< <int>" },
+	{ "A<B<C>::D, 3>::E", "A<B<C>::D, 3>::E" },
+	{ "Broken<int", "Broken<int" },
+	{ "Empty<>", "Empty<>" },
+	{ "<<<>>><", "<<<>>><" },
+	{ ">,>", ">,>" },
+	{ "", "" },
+};
+
+ParameterizedTestParameters(library, shorten)
+{
+	static size_t rows[sizeof(names) / sizeof(*names)];
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		rows[i] = i;
+	return cr_make_param_array(size_t, rows, sizeof(rows) / sizeof(*rows));
+}
+
+ParameterizedTest(size_t *row, library, shorten)
+{
+	char *got = hsnap_shorten(names[*row].name);
+	cr_expect_str_eq(got, names[*row].want, "%s: %s", names[*row].name, got);
+	free(got);
+}
+
+Test(library, deep_nesting_is_copied)
+{
+	enum { DEPTH = 5000 };
+	char *name = calloc(1, 4 * DEPTH);
+	for (int i = 0; i < DEPTH; i++)
+		memcpy(name + 2 * i, "A<", 2);
+	memset(name + 2 * DEPTH, '>', DEPTH);
+	char *got = hsnap_shorten(name);
+	cr_expect_str_eq(got, name);
+	free(got);
+	free(name);
+}

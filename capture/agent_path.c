@@ -123,3 +123,17 @@ enum hsnap_code hsnap_agent_path(char *path, size_t size, struct hsnap_error *er
 	}
 	return can_be_carried(path) ? HSNAP_OK : make_link(path, size, err);
 }
+
+enum hsnap_code hsnap_agent_environment(const char *path, const char *stacks, const char *children,
+					struct hsnap_error *err)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *list = NULL;
+	bool bad = others && *others && asprintf(&list, "%s:%s", path, others) < 0;
+	if (bad)
+		list = NULL; /* asprintf leaves it undefined */
+	bad = bad || setenv("LD_PRELOAD", list ? list : path, 1) || (stacks && setenv(HSNAP_WIRE_ENV_STACKS, stacks, 1)) ||
+	      (children && setenv(HSNAP_WIRE_ENV_CHILDREN, children, 1));
+	free(list);
+	return bad ? hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory") : HSNAP_OK;
+}

@@ -38,6 +38,15 @@ HSNAP_CHECKED enum hsnap_code hsnap_capture_take(const struct hsnap_take_options
 HSNAP_CHECKED enum hsnap_code hsnap_agent_path(char *path, size_t size, struct hsnap_error *err);
 
 /**
+ * Prepare this process's environment for executing a program with the agent.  What was to be
+ * preloaded anyway comes behind it.
+ * @param stacks    auto, fp, unwind, caller; NULL: as it is
+ * @param children  yes, no; NULL: as it is
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_agent_environment(const char *path, const char *stacks,
+						      const char *children, struct hsnap_error *err);
+
+/**
  * What `run` looks at before it starts a program: could the agent live in it?
  * @return HSNAP_OK, HSNAP_NOT_FOUND (no such command), HSNAP_IO (not executable),
  *         HSNAP_REFUSED (static, setuid, foreign libc or class, ASan …: message and hint say)

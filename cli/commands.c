@@ -6,6 +6,18 @@
 
 const struct hsnap_command hsnap_commands[] = {
 	{
+		.name = "run",
+		.bit = HSNAP_CMD_RUN,
+		.run = hsnap_cmd_run,
+		.summary = "start a program with the debug agent loaded, so that take knows its heap",
+		.usage = "[OPTION…] [--] CMD [ARG…]",
+		.examples = { "heapsnap run -- ./bookstore", "heapsnap run --stacks caller -- redis-server --port 7777",
+			      "heapsnap run --children no -- ./start-service.sh" },
+		.min_args = 1,
+		.max_args = -1,
+		.to_the_command = true,
+	},
+	{
 		.name = "show",
 		.bit = HSNAP_CMD_SHOW,
 		.run = hsnap_cmd_show,

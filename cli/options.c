@@ -11,6 +11,7 @@
 
 static const char *const by_choices[] = { "bytes", "count", NULL };
 
+#define AGENT "the agent"
 #define ANSWER "what to show"
 #define FORM "how to print it"
 #define ROW(name, letter, kind, commands, field, arg, choices, group, help) \
@@ -18,6 +19,10 @@ static const char *const by_choices[] = { "bytes", "count", NULL };
 	  group, help }
 
 const struct hsnap_option hsnap_option_table[] = {
+	ROW("stacks", 0, CHOICE, HSNAP_CMD_RUN, stacks, "auto|fp|unwind|caller", hsnap_stacks_choices, AGENT,
+	    "how call stacks are found (auto: by frame pointers where the program has them)"),
+	ROW("children", 0, CHOICE, HSNAP_CMD_RUN, children, "yes|no", hsnap_children_choices, AGENT,
+	    "load the agent into what CMD starts, too (yes)"),
 	ROW("by", 0, CHOICE, HSNAP_CMD_SHOW | HSNAP_CMD_DIFF | HSNAP_CMD_WHY | HSNAP_CMD_LEAKS, by,
 	    "bytes|count", by_choices, ANSWER, "rank by this (bytes)"),
 	ROW("top", 0, TOP, HSNAP_CMD_READERS, top, "N", NULL, ANSWER, "so many rows (25; of paths 10); 0 for all"),

@@ -29,6 +29,7 @@ struct hsnap_options {
 	bool allow_partial;
 	bool fail_on_leak;
 	uint64_t pid; /* 0: not given */
+	uint64_t stacks, children; /* run: indices into hsnap_…_choices, 0 by default */
 };
 
 #define HSNAP_TOP_DEFAULT (UINT64_MAX - 1)
@@ -60,6 +61,10 @@ struct hsnap_option {
 
 extern const struct hsnap_option hsnap_option_table[];
 extern const size_t hsnap_num_options;
+
+/* cmd_run.c: how the agent walks stacks; whether children get it too. */
+extern const char *const hsnap_stacks_choices[];
+extern const char *const hsnap_children_choices[];
 
 #define HSNAP_GO_ON (-1)
 

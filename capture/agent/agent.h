@@ -73,6 +73,13 @@ enum hsnap_agent_mode hsnap_agent_decide(void);
 /* The definition of `name` that follows ours in the order of loading, or NULL. */
 void *hsnap_agent_lookup_next(const char *name);
 
+const char *hsnap_agent_own_path(void);
+
+/* environment.c: a variable of the environment that the process began with, or NULL. */
+const char *hsnap_agent_option(const char *name);
+/* Where it was asked for: let no child inherit the agent. */
+void hsnap_agent_leave_environment(const char *own_path);
+
 /* memory.c: whole pages from the kernel, zeroed; NULL: none to be had.  Listed as our own. */
 void *hsnap_agent_pages(size_t size);
 void hsnap_agent_pages_free(void *pages, size_t size);

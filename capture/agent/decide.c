@@ -225,24 +225,9 @@ static uint64_t random_key(void)
 	return key;
 }
 
-/* The environment as the kernel laid it, above the end of the main stack: libc's own is not set
- * yet when the loader allocates. */
-static const char *option(const char *name)
-{
-	const uintptr_t *at = __libc_stack_end;
-	uintptr_t argc = at[0];
-	if (argc > 1u << 24 || at[1 + argc])
-		return NULL;
-	size_t len = strlen(name);
-	for (const char *const *e = (const char *const *)(at + argc + 2); *e; e++)
-		if (!strncmp(*e, name, len) && (*e)[len] == '=')
-			return *e + len + 1;
-	return NULL;
-}
-
 static unsigned wanted_stacks(void)
 {
-	const char *text = option(HSNAP_WIRE_ENV_STACKS);
+	const char *text = hsnap_agent_option(HSNAP_WIRE_ENV_STACKS);
 	if (text && !strcmp(text, "caller"))
 		return HSNAP_STACKS_CALLER;
 	return HSNAP_STACKS_FP;
@@ -256,6 +241,13 @@ static void start_clock(void)
 	hsnap_agent.started = now.tv_sec - 1;
 	hsnap_agent.epoch = 1;
 	hsnap_agent_directory.epoch_start = (uint64_t)(wall.tv_sec - 1) * 1000000000u + (uint64_t)wall.tv_nsec;
+}
+
+/* The path that the loader was given for us. */
+const char *hsnap_agent_own_path(void)
+{
+	const struct link_map *self = ourselves();
+	return self ? self->l_name : "";
 }
 
 enum hsnap_agent_mode hsnap_agent_decide(void)

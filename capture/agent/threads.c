@@ -119,6 +119,7 @@ __attribute__((constructor)) static void start(void)
 	if (hsnap_agent.mode == HSNAP_MODE_UNDECIDED)
 		hsnap_agent_decide();
 	pthread_atfork(NULL, NULL, in_child);
+	hsnap_agent_leave_environment(hsnap_agent_own_path());
 }
 
 void hsnap_agent_threads_start(void)

@@ -209,7 +209,7 @@ static bool add_threads(struct hsnap_target *target, const struct hsnap_proc *pr
 {
 	for (size_t i = 0; i < stop->tracees.num; i++) {
 		const struct hsnap_tracee *tracee = &stop->tracees.items[i];
-		if (tracee->state != HSNAP_TRACEE_STOPPED)
+		if (tracee->state != HSNAP_TRACEE_RELEASED)
 			continue;
 		struct hsnap_thread thread = { .tid = (uint32_t)tracee->tid };
 		hsnap_cpu_to_regs(&tracee->cpu, &thread.regs, &thread.thread_pointer);

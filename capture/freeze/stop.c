@@ -22,6 +22,7 @@
 
 #define DEADLINE_NS 20000000u /* longer than any thread takes that can stop at all */
 #define POLL_NS 20000
+#define PATIENCE_NS 2000000000u
 #define SPARE_TRACEES 64      /* threads that may appear while nothing must be allocated */
 #define MAX_LISTINGS 100
 
@@ -152,23 +153,47 @@ static void mend_call(const struct attempt *a, struct hsnap_tracee *tracee)
 	tracee->rewound = !hsnap_cpu_set(tracee->tid, &again);
 }
 
-static enum hsnap_stop_end note_stop(const struct attempt *a, struct hsnap_tracee *tracee, int status)
+static enum hsnap_stop_end note_stop(const struct attempt *a, struct hsnap_tracee *tracee, const siginfo_t *info)
 {
-	if (!WIFSTOPPED(status)) {
+	if (info->si_code != CLD_TRAPPED && info->si_code != CLD_STOPPED) {
 		tracee->state = HSNAP_TRACEE_GONE;
 		return HSNAP_STOP_DONE;
 	}
 	tracee->state = HSNAP_TRACEE_STOPPED;
-	int event = status >> 16;
+	int event = info->si_status >> 8, signal = info->si_status & 0x7f;
 	if (!event)
-		tracee->signal = WSTOPSIG(status);
+		tracee->signal = signal;
 	int error = hsnap_cpu_get(tracee->tid, &tracee->cpu);
 	if (error == ENOEXEC)
 		return HSNAP_STOP_FOREIGN;
 	if (error)
 		tracee->state = HSNAP_TRACEE_GONE; /* killed between its stop and now */
-	else if (event == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP)
+	else if (event == PTRACE_EVENT_STOP && signal == SIGTRAP)
 		mend_call(a, tracee); /* a stop by SIGSTOP fails such calls with or without us */
+	return HSNAP_STOP_DONE;
+}
+
+/* See who has stopped by now; `late` is one that has not. */
+static enum hsnap_stop_end collect_stops(struct attempt *a, pid_t *late)
+{
+	struct hsnap_stop *stop = a->stop;
+	for (size_t i = 0; i < stop->tracees.num; i++) {
+		struct hsnap_tracee *tracee = &stop->tracees.items[i];
+		if (tracee->state != HSNAP_TRACEE_RUNS || !tracee->asked)
+			continue;
+		/* The report is left where it is (WNOWAIT): once it is taken, a signal met at the stop
+		 * would be lost if we were killed before we hand it back. */
+		siginfo_t info = { 0 };
+		if (waitid(P_PID, (id_t)tracee->tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL)) {
+			tracee->state = HSNAP_TRACEE_GONE;
+		} else if (info.si_pid) {
+			enum hsnap_stop_end end = note_stop(a, tracee, &info);
+			if (end)
+				return end;
+		} else if (!*late) {
+			*late = tracee->tid;
+		}
+	}
 	return HSNAP_STOP_DONE;
 }
 
@@ -186,26 +211,9 @@ static enum hsnap_stop_end interrupt_all(struct attempt *a)
 	}
 	for (;;) {
 		pid_t late = 0;
-		for (size_t i = 0; i < stop->tracees.num; i++) {
-			struct hsnap_tracee *tracee = &stop->tracees.items[i];
-			if (tracee->state != HSNAP_TRACEE_RUNS)
-				continue;
-			int status;
-			pid_t got = waitpid(tracee->tid, &status, __WALL | WNOHANG);
-			if (got == tracee->tid) {
-				enum hsnap_stop_end end = note_stop(a, tracee, status);
-				if (end)
-					return end;
-			} else if (got < 0) {
-				tracee->state = HSNAP_TRACEE_GONE;
-			} else if (!late) {
-				late = tracee->tid;
-			}
-		}
-		if (!late)
-			return HSNAP_STOP_DONE;
-		if (hsnap_stop_is_interrupted(stop))
-			return HSNAP_STOP_INTERRUPTED;
+		enum hsnap_stop_end end = collect_stops(a, &late);
+		if (end || !late)
+			return end;
 		if (now(CLOCK_MONOTONIC) - a->began > DEADLINE_NS) {
 			stop->late = late;
 			return HSNAP_STOP_LATE;
@@ -230,31 +238,69 @@ static enum hsnap_stop_end stop_all(struct attempt *a)
 		if (now(CLOCK_MONOTONIC) - a->began > 2 * DEADLINE_NS)
 			return HSNAP_STOP_AGAIN;
 	}
+	if (hsnap_stop_is_interrupted(a->stop))
+		return HSNAP_STOP_INTERRUPTED;
 	for (size_t i = 0; i < a->stop->tracees.num; i++)
 		if (a->stop->tracees.items[i].state == HSNAP_TRACEE_STOPPED)
 			return HSNAP_STOP_DONE;
 	return HSNAP_STOP_GONE;
 }
 
-/* What cannot be detached here, because it did not stop, is let go when our thread ends. */
-static void release_all(struct attempt *a)
+static void release(const struct attempt *a, struct hsnap_tracee *tracee)
 {
-	struct hsnap_stop *stop = a->stop;
-	for (size_t i = 0; i < stop->tracees.num; i++) {
-		struct hsnap_tracee *tracee = &stop->tracees.items[i];
+	/* A signal came meanwhile: with it the call fails of its own right, as programs expect that
+	 * look at a flag of their handler then. */
+	if (tracee->rewound && signal_waits(a, tracee->tid))
+		hsnap_cpu_set(tracee->tid, &tracee->cpu);
+	ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)tracee->signal);
+	tracee->state = HSNAP_TRACEE_RELEASED;
+}
+
+static void release_stopped(const struct attempt *a)
+{
+	bool first = true;
+	for (size_t i = 0; i < a->stop->tracees.num; i++) {
+		struct hsnap_tracee *tracee = &a->stop->tracees.items[i];
 		if (tracee->state != HSNAP_TRACEE_STOPPED)
 			continue;
-		/* A signal came meanwhile: with it the call fails of its own right, as programs expect
-		 * that look at a flag of their handler then. */
-		if (tracee->rewound && signal_waits(a, tracee->tid))
-			hsnap_cpu_set(tracee->tid, &tracee->cpu);
-		ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)tracee->signal);
-		if (!i)
+		release(a, tracee);
+		if (first)
 			hsnap_step("first-released");
+		first = false;
 	}
-	if (a->window)
-		stop->pause_ns = now(CLOCK_MONOTONIC) - a->began;
-	stop->released_at = now(CLOCK_REALTIME);
+}
+
+static char state_of(const struct hsnap_stop *stop, pid_t tid)
+{
+	struct hsnap_proc_status status = { 0 };
+	return hsnap_proc_status(stop->proc, tid, &status) ? status.state : '?';
+}
+
+/*
+ * An attempt that is given up leaves threads that were asked to stop and have not.  On a busy
+ * machine one may only wait for a processor: it is met and released when it stops, so that its call
+ * is mended too.  What stands in the kernel for long (D) makes no call that a stop can break: it is
+ * let go when our thread ends.  The others run already.
+ */
+static void release_late(struct attempt *a)
+{
+	for (uint64_t began = now(CLOCK_MONOTONIC); now(CLOCK_MONOTONIC) - began < PATIENCE_NS;) {
+		pid_t late = 0;
+		while (collect_stops(a, &late))
+			;
+		release_stopped(a);
+		if (!late)
+			return;
+		bool hopeless = true;
+		for (size_t i = 0; hopeless && i < a->stop->tracees.num; i++) {
+			const struct hsnap_tracee *tracee = &a->stop->tracees.items[i];
+			hopeless = tracee->state != HSNAP_TRACEE_RUNS || !tracee->asked ||
+				   state_of(a->stop, tracee->tid) == 'D';
+		}
+		if (hopeless)
+			return;
+		nanosleep(&(struct timespec){ .tv_nsec = 20 * POLL_NS }, NULL);
+	}
 }
 
 /* The signals of which the target hears nothing, though the kernel queues them while it is traced. */
@@ -278,12 +324,6 @@ static void raise_priority(void)
 		(void)setpriority(PRIO_PROCESS, (id_t)gettid(), -20); /* not permitted: then without */
 }
 
-static void read_late_state(struct hsnap_stop *stop)
-{
-	struct hsnap_proc_status status = { 0 };
-	stop->late_state = hsnap_proc_status(stop->proc, stop->late, &status) ? status.state : '?';
-}
-
 static void *run_attempt(void *argument)
 {
 	struct attempt *a = argument;
@@ -299,10 +339,14 @@ static void *run_attempt(void *argument)
 	if (!a->end)
 		a->end = stop->work(stop->context, stop);
 	hsnap_step("before-release");
-	release_all(a);
-	hsnap_step("released");
 	if (a->end == HSNAP_STOP_LATE)
-		read_late_state(stop);
+		stop->late_state = state_of(stop, stop->late);
+	release_stopped(a);
+	stop->pause_ns = now(CLOCK_MONOTONIC) - a->began;
+	stop->released_at = now(CLOCK_REALTIME);
+	hsnap_step("released");
+	if (a->end && a->window)
+		release_late(a);
 	return NULL;
 }
 

@@ -20,7 +20,7 @@
 #include "snapshot/base/error.h"
 #include "snapshot/base/vec.h"
 
-enum hsnap_tracee_state { HSNAP_TRACEE_RUNS, HSNAP_TRACEE_STOPPED, HSNAP_TRACEE_GONE };
+enum hsnap_tracee_state { HSNAP_TRACEE_RUNS, HSNAP_TRACEE_STOPPED, HSNAP_TRACEE_RELEASED, HSNAP_TRACEE_GONE };
 
 struct hsnap_tracee {
 	pid_t tid;

@@ -58,6 +58,11 @@ void hsnap_roots_of_loader(struct hsnap_root_finder *finder)
 	hsnap_auto(hsnap_freep) uint64_t *maps = malloc(MAX_LINK_MAPS * sizeof(*maps));
 	uint32_t num = maps ? hsnap_glibc_link_maps(finder->target, maps, MAX_LINK_MAPS) : 0;
 	uint64_t last = 0;
+	/* The main thread's storage comes from there too, and with it the table of its thread-locals. */
+	const struct hsnap_mapping *main = finder->target->threads.num
+		? hsnap_target_mapping(finder->target, finder->target->threads.items[0].thread_pointer) : NULL;
+	if (main && !main->path && !main->inode && main->prot & HSNAP_PROT_WRITE)
+		add_unknown(finder, main);
 	for (uint32_t i = 0; i < num; i++) {
 		const struct hsnap_mapping *mapping = hsnap_target_mapping(finder->target, maps[i]);
 		uint64_t at = maps[i], gap_end;

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* test_freeze.c - a process that is frozen, over and over and in every state, goes on unharmed. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/freeze/freeze.h"
+#include "tests/capture/support/child.h"
+
+static struct hsnap_proc proc;
+
+static void set_up(void)
+{
+	cr_assert_eq(hsnap_proc_init(&proc, "/", NULL), HSNAP_OK);
+}
+
+TestSuite(freeze, .init = set_up, .timeout = 60);
+
+static void sleep_ms(long ms)
+{
+	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
+}
+
+static struct child start_patient(const char *mode, const char *value)
+{
+	char line[256];
+	struct child patient = child_start(PATIENT, mode, value, NULL);
+	cr_assert(child_expect(&patient, "READY", line, sizeof(line)));
+	return patient;
+}
+
+/* The patient noticed nothing at all. */
+static void expect_unharmed(struct child *patient, const char *when)
+{
+	char line[256];
+	close(patient->in);
+	patient->in = -1;
+	cr_assert(child_expect(patient, "eintr", line, sizeof(line)), "%s: it did not go on: %s", when, line);
+	cr_expect(!strncmp(line, "eintr 0 wrong 0 lost 0 descriptors 0 children 0 ", 47), "%s: %s", when, line);
+	cr_expect_eq(child_wait(patient), 0, "%s", when);
+}
+
+static enum hsnap_code freeze_once(pid_t pid, struct hsnap_frozen *frozen, struct hsnap_error *err)
+{
+	*err = (struct hsnap_error){ 0 };
+	return hsnap_freeze_copy(&proc, pid, NULL, frozen, err);
+}
+
+Test(freeze, a_busy_process_notices_nothing)
+{
+	struct child patient = start_patient("busy", "16");
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	for (int i = 0; i < 40; i++) {
+		cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_OK, "%s", err.message);
+		cr_expect_eq(frozen.target->threads.num, 8);
+		cr_expect_eq(frozen.target->threads.items[0].tid, (uint32_t)patient.pid);
+		cr_expect_eq(frozen.lost, 0);
+		cr_expect_gt(frozen.copied, (uint64_t)16 << 20);
+		cr_expect_gt(frozen.pause_ns, 0);
+		hsnap_frozen_deinit(&frozen);
+		sleep_ms(7);
+	}
+	expect_unharmed(&patient, "40 takes");
+}
+
+Test(freeze, what_was_copied_is_what_was_there)
+{
+	/* A child of our own image: its memory is known to us. */
+	uint64_t *words = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t *shared = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *sparse = mmap(NULL, (size_t)64 << 30, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	for (size_t i = 0; i < (1 << 20) / 8; i += 1)
+		words[i] = i % 1024 < 512 ? i * 3 : words[i];
+	shared[3] = 4711;
+	sparse[(size_t)40 << 30] = 7;
+	mprotect(words, 4096, PROT_READ);
+	pid_t pid = fork();
+	if (!pid) {
+		shared[4] = shared[3]; /* only what a process has touched is in its page table */
+		for (;;)
+			pause();
+	}
+	while (!*(volatile uint64_t *)&shared[4])
+		sleep_ms(1);
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	cr_assert_eq(freeze_once(pid, &frozen, &err), HSNAP_OK, "%s", err.message);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+
+	uint64_t word, start, end;
+	for (size_t i = 0; i < (1 << 20) / 8; i += 509) {
+		cr_assert(hsnap_target_word(frozen.target, (uint64_t)(uintptr_t)&words[i], &word));
+		cr_assert_eq(word, words[i], "word %zu", i);
+	}
+	cr_expect(hsnap_target_word(frozen.target, (uint64_t)(uintptr_t)&shared[3], &word) && word == 4711);
+	uint64_t far = (uint64_t)(uintptr_t)sparse + ((uint64_t)40 << 30);
+	cr_expect(hsnap_target_word(frozen.target, far, &word) && word == 7);
+	cr_expect(hsnap_target_word(frozen.target, far + 8192, &word) && word == 0, "an absent page is zero");
+	cr_assert(hsnap_target_next_run(frozen.target, (uint64_t)(uintptr_t)sparse, &start, &end));
+	cr_expect(start == far && end == far + 4096, "absent pages were copied");
+	cr_expect_lt(frozen.copied, (uint64_t)64 << 20);
+
+	/* Text was never written to: it comes from the file. */
+	uint64_t text = (uint64_t)(uintptr_t)&freeze_once;
+	unsigned char bytes[64];
+	cr_expect_null(hsnap_target_view(frozen.target, text, sizeof(bytes)));
+	cr_assert_eq(hsnap_target_read(frozen.target, text, bytes, sizeof(bytes), &err), HSNAP_OK, "%s", err.message);
+	cr_expect_arr_eq(bytes, (void *)(uintptr_t)text, sizeof(bytes));
+	const struct hsnap_target_module *module = hsnap_target_module(frozen.target, text);
+	cr_assert(module && module->main && module->build_id_size == 20 && module->eh_frame_hdr && module->dynamic);
+	int fd = frozen.target->ops->open_module(frozen.target->self, module);
+	cr_expect(fd >= 0 && read(fd, bytes, 4) == 4 && !memcmp(bytes, "\177ELF", 4));
+	close(fd);
+	fd = frozen.target->ops->open_path(frozen.target->self, "/bin/sh");
+	cr_expect(fd >= 0);
+	close(fd);
+	cr_expect_eq(frozen.target->ops->open_path(frozen.target->self, "/dev/null"), -1, "a device was opened");
+	hsnap_frozen_deinit(&frozen);
+}
+
+Test(freeze, two_hundred_sleepers)
+{
+	struct child patient = start_patient("sleepers", "200");
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_OK, "%s", err.message);
+	cr_expect_eq(frozen.target->threads.num, 201);
+	hsnap_frozen_deinit(&frozen);
+	cr_expect_eq(child_finish(&patient), 0);
+}
+
+Test(freeze, threads_that_come_and_go)
+{
+	struct child patient = start_patient("spawner", NULL);
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	for (int i = 0; i < 30; i++) {
+		cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_OK, "take %d: %s", i, err.message);
+		cr_expect_geq(frozen.target->threads.num, 3);
+		hsnap_frozen_deinit(&frozen);
+	}
+	cr_expect_eq(child_finish(&patient), 0);
+}
+
+static char state_of(pid_t pid)
+{
+	struct hsnap_proc_status status = { 0 };
+	return hsnap_proc_status(&proc, pid, &status) ? status.state : '?';
+}
+
+Test(freeze, a_stopped_process_stays_stopped)
+{
+	struct child patient = start_patient("busy", "1");
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	kill(patient.pid, SIGSTOP);
+	cr_assert_eq(waitpid(patient.pid, NULL, WUNTRACED), patient.pid);
+	cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_OK, "%s", err.message);
+	hsnap_frozen_deinit(&frozen);
+	sleep_ms(50);
+	cr_expect_eq(state_of(patient.pid), 'T', "it runs");
+	cr_expect_eq(waitpid(patient.pid, NULL, WUNTRACED | WNOHANG), 0, "its parent was told of a stop again");
+	kill(patient.pid, SIGCONT);
+	char line[256];
+	close(patient.in);
+	patient.in = -1;
+	cr_assert(child_expect(&patient, "eintr", line, sizeof(line)));
+	/* SIGSTOP itself makes some calls return EINTR; nothing else may be wrong. */
+	cr_expect(strstr(line, " wrong 0 lost 0 descriptors 0 children 0 "), "%s", line);
+	cr_expect_eq(child_wait(&patient), 0);
+}
+
+Test(freeze, a_vfork_is_waited_for_in_vain_and_then_taken)
+{
+	struct child patient = start_patient("vfork", "150");
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	sleep_ms(20);
+	cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_OK, "%s", err.message);
+	cr_expect_gt(frozen.attempts, 1, "it was stopped in the middle of a vfork");
+	hsnap_frozen_deinit(&frozen);
+	char line[256];
+	cr_assert(child_expect(&patient, "READY", line, sizeof(line)));
+	expect_unharmed(&patient, "vfork");
+}
+
+Test(freeze, a_long_vfork_is_refused_and_let_go)
+{
+	struct child patient = start_patient("vfork", "2500");
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	sleep_ms(20);
+	cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_REFUSED);
+	cr_expect(strstr(err.message, "does not stop: it is in state D"), "%s", err.message);
+	cr_expect(strstr(err.hint, "try again"), "%s", err.hint);
+	struct hsnap_proc_status status = { 0 };
+	cr_assert(hsnap_proc_status(&proc, patient.pid, &status));
+	cr_expect_eq(status.tracer, 0, "it is still held");
+	char line[256];
+	cr_assert(child_expect(&patient, "READY", line, sizeof(line)));
+	expect_unharmed(&patient, "a vfork of 2.5 s");
+}
+
+Test(freeze, a_sandbox_is_left_alone)
+{
+	struct child patient = start_patient("sandbox", NULL);
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	char line[64];
+	cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_OK, "%s", err.message);
+	hsnap_frozen_deinit(&frozen);
+	close(patient.in);
+	patient.in = -1;
+	cr_expect(child_expect(&patient, "fine", line, sizeof(line)));
+	cr_expect_eq(child_wait(&patient), 0);
+}
+
+Test(freeze, an_interrupt_lets_go)
+{
+	struct child patient = start_patient("busy", "64");
+	struct hsnap_frozen frozen;
+	struct hsnap_error err = { 0 };
+	volatile int interrupt_now = 1;
+	cr_assert_eq(hsnap_freeze_copy(&proc, patient.pid, &interrupt_now, &frozen, &err), HSNAP_INTERRUPTED);
+	struct hsnap_proc_status status = { 0 };
+	cr_assert(hsnap_proc_status(&proc, patient.pid, &status));
+	cr_expect_eq(status.tracer, 0);
+	expect_unharmed(&patient, "an interrupted take");
+}
+
+Test(freeze, a_process_that_dies_meanwhile)
+{
+	static const char *const reasons[] = {
+		"copied", "exited while it was being captured", "no such process", "it has exited (a zombie", "it is about to exit",
+	};
+	for (int i = 0; i < 12; i++) {
+		char pid[16], line[256] = "";
+		struct child patient = start_patient("filler", "96");
+		snprintf(pid, sizeof(pid), "%d", patient.pid);
+		/* By a program of its own: we are the patient's parent, and collect its end. */
+		struct child freezer = child_start(FREEZER, pid, NULL);
+		sleep_ms(4 * i);
+		kill(patient.pid, SIGKILL);
+		cr_assert(child_expect(&freezer, "", line, sizeof(line)));
+		bool known = false;
+		for (size_t r = 0; r < sizeof(reasons) / sizeof(*reasons); r++)
+			known |= !strncmp(line, reasons[r], strlen(reasons[r]));
+		cr_expect(known, "killed after %d ms: %s", 4 * i, line);
+		int status = child_wait(&freezer);
+		cr_expect_eq(status, strncmp(line, "copied", 6) ? 3 : 0);
+		cr_expect_eq(child_wait(&patient), 128 + SIGKILL);
+	}
+}
+
+static const char *const steps[] = {
+	"before-seize", "seized", "interrupted", "stopped", "copying", "before-release", "first-released", "released",
+};
+
+ParameterizedTestParameters(freeze, killed_at_a_step)
+{
+	static size_t index[sizeof(steps) / sizeof(*steps)];
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+		index[i] = i;
+	return cr_make_param_array(size_t, index, sizeof(steps) / sizeof(*steps));
+}
+
+ParameterizedTest(size_t *row, freeze, killed_at_a_step)
+{
+	char variable[64], pid[16], line[256];
+	struct child patient = start_patient("busy", "4");
+	snprintf(variable, sizeof(variable), "HEAPSNAP_STEP=%s", steps[*row]);
+	snprintf(pid, sizeof(pid), "%d", patient.pid);
+	for (int i = 0; i < 3; i++) {
+		struct child freezer = child_start_as(false, variable, FREEZER_STEPS, (const char *const[]){ pid, NULL });
+		cr_assert(child_expect(&freezer, "step", line, sizeof(line)), "step %s is never reached", steps[*row]);
+		sleep_ms(20);
+		child_kill(&freezer);
+		sleep_ms(20);
+	}
+	expect_unharmed(&patient, steps[*row]);
+}
+
+Test(freeze, killed_at_random_moments)
+{
+	char pid[16], line[256];
+	struct child patient = start_patient("busy", "32");
+	snprintf(pid, sizeof(pid), "%d", patient.pid);
+	srand(4711);
+	for (int i = 0; i < 20; i++) {
+		struct child freezer = child_start(FREEZER, pid, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = rand() % 30 * 1000000L + rand() % 1000000 }, NULL);
+		child_kill(&freezer);
+	}
+	/* Between our request to stop and the stop there is no mending of a call if we are killed: these
+	 * may have failed with EINTR, once a kill.  Nothing else may have happened. */
+	close(patient.in);
+	patient.in = -1;
+	cr_assert(child_expect(&patient, "eintr", line, sizeof(line)));
+	cr_expect(strstr(line, " wrong 0 lost 0 descriptors 0 children 0 "), "%s", line);
+	cr_expect_eq(child_wait(&patient), 0);
+}

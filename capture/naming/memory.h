@@ -2,7 +2,7 @@
 /*
  * memory.h - the words of a stretch of target memory, with as few look-ups as can be.
  *
- * A reader remembers the last stretch that lay in one piece in our copy; what
+ * A window remembers the last stretch that lay in one piece in our copy; what
  * lies in none is read page by page, and what cannot be had is skipped.
  */
 #ifndef HSNAP_CAPTURE_NAMING_MEMORY_H
@@ -15,13 +15,13 @@
 
 #include "capture/target/target.h"
 
-#define HSNAP_READER_PAGE 4096u
+#define HSNAP_WINDOW_PAGE 4096u
 
-struct hsnap_reader {
+struct hsnap_window {
 	const struct hsnap_target *target;
 	uint64_t start, end;   /* the window */
 	const uint8_t *window; /* its bytes, or NULL */
-	uint8_t page[HSNAP_READER_PAGE];
+	uint8_t page[HSNAP_WINDOW_PAGE];
 };
 
 static inline uint64_t hsnap_load64(const uint8_t *at)
@@ -31,10 +31,10 @@ static inline uint64_t hsnap_load64(const uint8_t *at)
 	return word;
 }
 
-void hsnap_reader_init(struct hsnap_reader *reader, const struct hsnap_target *target);
+void hsnap_window_init(struct hsnap_window *reader, const struct hsnap_target *target);
 
 /* Make [start, end) the window if it lies in one piece in our copy. */
-bool hsnap_reader_window(struct hsnap_reader *reader, uint64_t start, uint64_t end);
+bool hsnap_window_open(struct hsnap_window *reader, uint64_t start, uint64_t end);
 
 /**
  * The bytes from `at` on: as many of [at, end) as there are in one piece.
@@ -42,9 +42,9 @@ bool hsnap_reader_window(struct hsnap_reader *reader, uint64_t start, uint64_t e
  * @param[out] ret_len  > 0; where NULL is returned, that many bytes cannot be had
  * @return borrowed until the next call
  */
-const uint8_t *hsnap_reader_piece(struct hsnap_reader *reader, uint64_t at, uint64_t end, size_t *ret_len);
+const uint8_t *hsnap_window_piece(struct hsnap_window *reader, uint64_t at, uint64_t end, size_t *ret_len);
 
 /* One word; false where it cannot be had. */
-bool hsnap_reader_word(struct hsnap_reader *reader, uint64_t at, uint64_t *ret);
+bool hsnap_window_word(struct hsnap_window *reader, uint64_t at, uint64_t *ret);
 
 #endif

@@ -176,9 +176,9 @@ static bool all_targets(struct push *push, const struct waiting *waiting)
 	if (hsnap_is_requested(push->work, block) && size % 8)
 		return false;
 	hsnap_dtype_id type = hsnap_dtype(push->work->symbols, waiting->pointer)->target;
-	hsnap_reader_window(&push->walk.reader, block->address, block->address + size);
+	hsnap_window_open(&push->walk.reader, block->address, block->address + size);
 	for (uint64_t at = 0; at + 8 <= size; at += 8)
-		if (!hsnap_reader_word(&push->walk.reader, block->address + at, &word) ||
+		if (!hsnap_window_word(&push->walk.reader, block->address + at, &word) ||
 		    !is_target(push, word, type))
 			return false;
 	return size >= 8;

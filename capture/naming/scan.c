@@ -85,13 +85,13 @@ static bool scan_words(const struct hsnap_work *work, const struct stretch *stre
 	return true;
 }
 
-static bool scan_stretch(const struct hsnap_work *work, struct hsnap_reader *reader,
+static bool scan_stretch(const struct hsnap_work *work, struct hsnap_window *reader,
 			 const struct stretch *stretch, uint64_t start, uint64_t end, uint32_t *hint,
 			 struct half_edges *edges)
 {
 	size_t len;
 	for (uint64_t at = (start + 7) & ~(uint64_t)7; at < end && end - at >= 8; at += len & ~(size_t)7) {
-		const uint8_t *bytes = hsnap_reader_piece(reader, at, end, &len);
+		const uint8_t *bytes = hsnap_window_piece(reader, at, end, &len);
 		if (bytes && !scan_words(work, stretch, at, bytes, len, hint, edges))
 			return false;
 		if (len < 8)
@@ -107,8 +107,8 @@ static void scan_root_piece(void *context, size_t i)
 	const struct hsnap_segment *segment = &scan->work->segments.items[piece->segment];
 	struct stretch stretch = { .base = segment->address, .self = HSNAP_NO_BLOCK, .type = segment->type,
 				   .form = HSNAP_FORM_ONE };
-	struct hsnap_reader reader;
-	hsnap_reader_init(&reader, scan->work->target);
+	struct hsnap_window reader;
+	hsnap_window_init(&reader, scan->work->target);
 	uint32_t hint = 0;
 	piece->failed = !scan_stretch(scan->work, &reader, &stretch, piece->start, piece->end, &hint, &piece->edges);
 }
@@ -176,11 +176,11 @@ enum hsnap_code hsnap_scan_roots(struct hsnap_work *work, struct hsnap_error *er
 	return done ? HSNAP_OK : hsnap_no_memory(err);
 }
 
-void hsnap_open_window(const struct hsnap_work *work, struct hsnap_reader *reader, uint32_t first, uint32_t last)
+void hsnap_open_window(const struct hsnap_work *work, struct hsnap_window *reader, uint32_t first, uint32_t last)
 {
 	const struct hsnap_block *blocks = work->heap->blocks.items;
 	for (; last > first; last = first + (last - first) / 2)
-		if (hsnap_reader_window(reader, blocks[first].address,
+		if (hsnap_window_open(reader, blocks[first].address,
 					blocks[last - 1].address + blocks[last - 1].usable))
 			return;
 }
@@ -190,8 +190,8 @@ static void scan_block_piece(void *context, size_t i)
 	const struct scan *scan = context;
 	const struct hsnap_work *work = scan->work;
 	struct piece *piece = &scan->pieces.items[i];
-	struct hsnap_reader reader;
-	hsnap_reader_init(&reader, work->target);
+	struct hsnap_window reader;
+	hsnap_window_init(&reader, work->target);
 	uint32_t hint = 0;
 	for (uint32_t b = piece->first; b < piece->last; b++) {
 		const struct hsnap_block *block = &work->heap->blocks.items[b];

@@ -88,6 +88,10 @@ enum hsnap_code hsnap_copy_stacks(struct hsnap_work *work, struct hsnap_error *e
 /* Functions that only hand on what they allocate: the standard library's own. */
 static bool is_library_function(const char *name)
 {
+	static const char *const names[] = { "malloc", "calloc", "realloc" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
 	static const char *const prefixes[] = { "operator new", "std::", "__gnu_cxx::" };
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
 		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))

@@ -14,7 +14,7 @@
 
 struct finder {
 	struct hsnap_work *work;
-	struct hsnap_reader reader;
+	struct hsnap_window reader;
 	struct hsnap_keymap classes; /* vtable pointer → type, 0 where it is none */
 	uint64_t low, high;          /* modules lie between */
 	bool failed;                 /* out of memory */
@@ -116,7 +116,7 @@ static bool is_run(struct finder *finder, const struct hsnap_block *block, hsnap
 	if (!hsnap_is_requested(finder->work, block) || !each || size < 2 * each || size % each)
 		return false;
 	for (uint64_t at = each; at < size && at <= 4 * each; at += each)
-		if (!hsnap_reader_word(&finder->reader, block->address + at, &word) || word != vptr)
+		if (!hsnap_window_word(&finder->reader, block->address + at, &word) || word != vptr)
 			return false;
 	return true;
 }
@@ -125,7 +125,7 @@ static void look_at(struct finder *finder, uint32_t b)
 {
 	const struct hsnap_block *block = &finder->work->heap->blocks.items[b];
 	uint64_t vptr;
-	if (block->usable < 8 || !hsnap_reader_word(&finder->reader, block->address, &vptr))
+	if (block->usable < 8 || !hsnap_window_word(&finder->reader, block->address, &vptr))
 		return;
 	hsnap_dtype_id type = class_of(finder, vptr);
 	if (!type || hsnap_dtype(finder->work->symbols, type)->kind != HSNAP_DTYPE_STRUCT)
@@ -141,7 +141,7 @@ enum hsnap_code hsnap_claim_vtables(struct hsnap_work *work, struct hsnap_error 
 	if (!work->symbols)
 		return HSNAP_OK;
 	hsnap_auto(finder_deinit) struct finder finder = { .work = work, .low = UINT64_MAX };
-	hsnap_reader_init(&finder.reader, work->target);
+	hsnap_window_init(&finder.reader, work->target);
 	for (size_t i = 1; i < work->target->modules.num; i++) {
 		const struct hsnap_target_module *module = &work->target->modules.items[i];
 		if (module->start < finder.low)

@@ -7,7 +7,7 @@
 void hsnap_walk_init(struct hsnap_walk *walk, struct hsnap_work *work,
 		     void (*visit)(void *context, const struct hsnap_found *found), void *context)
 {
-	hsnap_reader_init(&walk->reader, work->target);
+	hsnap_window_init(&walk->reader, work->target);
 	walk->work = work;
 	walk->visit = visit;
 	walk->context = context;
@@ -17,7 +17,7 @@ void hsnap_walk_init(struct hsnap_walk *walk, struct hsnap_work *work,
 static uint64_t word_at(struct hsnap_walk *walk, uint64_t at, uint64_t end)
 {
 	uint64_t word = 0;
-	if (at >= end || end - at < sizeof(word) || !hsnap_reader_word(&walk->reader, at, &word))
+	if (at >= end || end - at < sizeof(word) || !hsnap_window_word(&walk->reader, at, &word))
 		return 0;
 	return word;
 }
@@ -97,7 +97,7 @@ static void walk_plan(struct hsnap_walk *walk, hsnap_dtype_id type, uint64_t add
 void hsnap_walk_object(struct hsnap_walk *walk, hsnap_dtype_id type, uint64_t address, uint64_t end)
 {
 	if (address < walk->reader.start || end > walk->reader.end)
-		hsnap_reader_window(&walk->reader, address, end);
+		hsnap_window_open(&walk->reader, address, end);
 	walk_plan(walk, type, address, end, 0, 0);
 }
 
@@ -119,7 +119,7 @@ void hsnap_walk_block(struct hsnap_walk *walk, uint32_t b)
 	if (!claim->type || (claim->form != HSNAP_FORM_ONE && claim->form != HSNAP_FORM_RUN))
 		return;
 	if (block->address < walk->reader.start || end > walk->reader.end)
-		hsnap_reader_window(&walk->reader, block->address, end);
+		hsnap_window_open(&walk->reader, block->address, end);
 	if (claim->form == HSNAP_FORM_RUN) {
 		walk_run(walk, claim->type, block->address, block->address + hsnap_live_bytes(walk->work, b),
 			 0);

@@ -21,7 +21,7 @@ struct hsnap_found {
 
 struct hsnap_walk {
 	struct hsnap_work *work;
-	struct hsnap_reader reader;
+	struct hsnap_window reader;
 	void (*visit)(void *context, const struct hsnap_found *found);
 	void *context;
 };

@@ -117,7 +117,7 @@ HSNAP_CHECKED enum hsnap_code hsnap_make_layouts(struct hsnap_work *work, struct
 
 /* scan.c */
 /* Give the reader the longest stretch from block `first` on, before `last`, that lies in one piece. */
-void hsnap_open_window(const struct hsnap_work *work, struct hsnap_reader *reader, uint32_t first, uint32_t last);
+void hsnap_open_window(const struct hsnap_work *work, struct hsnap_window *reader, uint32_t first, uint32_t last);
 /* Fill root_edges and drop the segments that have none. */
 HSNAP_CHECKED enum hsnap_code hsnap_scan_roots(struct hsnap_work *work, struct hsnap_error *err);
 /* Fill the edges of the graph, whose nodes exist. */

@@ -46,6 +46,7 @@ void world_destroy(struct world *w)
 	hsnap_vec_deinit(&w->symbols.frames);
 	hsnap_vec_deinit(&w->symbols.locals);
 	hsnap_vec_deinit(&w->symbols.results);
+	hsnap_vec_deinit(&w->symbols.classes);
 	hsnap_snapshot_destroy(w->snapshot);
 	free(w);
 }
@@ -188,9 +189,29 @@ static struct hsnap_target *make_target(const struct world *w)
 	return target;
 }
 
+static int compare_names(const void *a, const void *b, void *context)
+{
+	const struct hsnap_symbols *symbols = context;
+	const hsnap_dtype_id x = *(const hsnap_dtype_id *)a, y = *(const hsnap_dtype_id *)b;
+	return strcmp(hsnap_str(&symbols->strings, symbols->types.items[x].name),
+		      hsnap_str(&symbols->strings, symbols->types.items[y].name));
+}
+
+static void list_classes(struct hsnap_symbols *symbols)
+{
+	symbols->classes.num = 0;
+	for (hsnap_dtype_id id = 1; id < symbols->types.num; id++)
+		if (symbols->types.items[id].kind == HSNAP_DTYPE_STRUCT)
+			cr_assert(hsnap_vec_push(&symbols->classes, id));
+	if (symbols->classes.num)
+		qsort_r(symbols->classes.items, symbols->classes.num, sizeof(*symbols->classes.items), compare_names,
+			symbols);
+}
+
 void world_name(struct world *w)
 {
 	struct hsnap_error err;
+	list_classes(&w->symbols);
 	struct hsnap_target *target = make_target(w);
 	hsnap_snapshot_destroy(w->snapshot);
 	w->snapshot = hsnap_snapshot_create();
@@ -249,27 +270,4 @@ const char *world_edges(struct world *w)
 		}
 	}
 	return w->text;
-}
-
-/* The look-ups of capture/symbols, over tables made by hand. */
-const struct hsnap_dpc *hsnap_symbols_pc(const struct hsnap_symbols *symbols, uint64_t pc)
-{
-	for (size_t i = 0; i < symbols->pcs.num; i++)
-		if (symbols->pcs.items[i].pc == pc)
-			return &symbols->pcs.items[i];
-	return NULL;
-}
-
-hsnap_dtype_id hsnap_symbols_class(const struct hsnap_symbols *symbols, const char *name, uint32_t module)
-{
-	hsnap_dtype_id found = 0;
-	for (size_t i = 1; i < symbols->types.num; i++) {
-		const struct hsnap_dtype *type = &symbols->types.items[i];
-		if (strcmp(hsnap_str(&symbols->strings, type->name), name) || type->kind != HSNAP_DTYPE_STRUCT)
-			continue;
-		if (type->module == module)
-			return (hsnap_dtype_id)i;
-		found = (hsnap_dtype_id)i;
-	}
-	return found;
 }

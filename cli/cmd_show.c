@@ -235,7 +235,7 @@ static bool fill_table(const struct view *view, struct hsnap_table *table)
 		sum->count += row->count;
 		*(fold ? &num_labels : &num_rest) += 1;
 	}
-	char text[96];
+	char text[128];
 	if (num_rest) {
 		snprintf(text, sizeof(text), "%s (--top 0 shows them)", hsnap_plural(num_rest, "more type").text);
 		add_sum(view, table, &rest, "", text);

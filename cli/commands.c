@@ -49,6 +49,16 @@ const struct hsnap_command hsnap_commands[] = {
 		.min_args = 1,
 		.max_args = 2,
 	},
+	{
+		.name = "leaks",
+		.bit = HSNAP_CMD_LEAKS,
+		.run = hsnap_cmd_leaks,
+		.summary = "what no root reaches, each leaked structure by its head",
+		.usage = "[OPTION…] [SNAP]",
+		.examples = { "heapsnap leaks b.snap", "heapsnap leaks --fail-on-leak b.snap",
+			      "heapsnap leaks --json b.snap | jq '.groups[0].site'" },
+		.max_args = 1,
+	},
 };
 const size_t hsnap_num_commands = sizeof(hsnap_commands) / sizeof(*hsnap_commands);
 

@@ -297,7 +297,7 @@ struct hsnap_small hsnap_duration(uint64_t ns)
 struct hsnap_small hsnap_plural(uint64_t count, const char *word)
 {
 	struct hsnap_small small;
-	snprintf(small.text, sizeof(small.text), "%.30s %.15s%s", hsnap_grouped(count).text, word,
+	snprintf(small.text, sizeof(small.text), "%.30s %.28s%s", hsnap_grouped(count).text, word,
 		 count == 1 ? "" : "s");
 	return small;
 }

@@ -50,7 +50,7 @@ void hsnap_line_add_cut(struct hsnap_line *buffer, const char *text, size_t widt
 
 /* Small texts by value: hsnap_grouped(n).text lives to the end of the full expression. */
 struct hsnap_small {
-	char text[48];
+	char text[64];
 };
 
 struct hsnap_small hsnap_grouped(uint64_t number);           /* 1,234 */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "retention/retention.h"
+#include "retention/paths.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
 
@@ -116,6 +116,33 @@ static bool alloc_search(struct search *search)
 	return paths->parent && paths->via && paths->order && search->depth;
 }
 
+/* Phases until one finds nothing; what the queue holds already belongs to the first. */
+static void run_phases(struct search *search, bool with_weak_roots)
+{
+	uint32_t before = 0;
+	run_phase(search, 0, 0, 0);
+	for (bool first = true; first || before < search->tail; first = false) {
+		uint32_t own = search->tail;
+		if (first && with_weak_roots)
+			start_from_roots(search, true);
+		run_phase(search, before, own, own);
+		before = own;
+	}
+	search->paths.num_reached = search->tail;
+}
+
+/* Hand over what was found, or clean up after `ok` is false. */
+static enum hsnap_code finish(struct search *search, bool ok, struct hsnap_paths *ret, struct hsnap_error *err)
+{
+	hsnap_pages_free(search->depth, search->graph->num_nodes, sizeof(*search->depth));
+	if (ok) {
+		*ret = search->paths;
+		return HSNAP_OK;
+	}
+	hsnap_paths_deinit(&search->paths);
+	return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the paths to %u blocks", search->graph->num_blocks);
+}
+
 enum hsnap_code hsnap_paths_init(const struct hsnap_graph *graph, struct hsnap_paths *ret,
 				 struct hsnap_error *err)
 {
@@ -125,22 +152,24 @@ enum hsnap_code hsnap_paths_init(const struct hsnap_graph *graph, struct hsnap_p
 		memset(search.paths.parent, 0xff, graph->num_nodes * sizeof(*search.paths.parent));
 		search.paths.parent[0] = 0;
 		start_from_roots(&search, false);
-		run_phase(&search, 0, 0, 0);
-		uint32_t before = 0;
-		for (bool first = true; first || before < search.tail; first = false) {
-			uint32_t own = search.tail;
-			if (first)
-				start_from_roots(&search, true);
-			run_phase(&search, before, own, own);
-			before = own;
-		}
-		search.paths.num_reached = search.tail;
+		run_phases(&search, true);
 	}
-	hsnap_pages_free(search.depth, graph->num_nodes, sizeof(*search.depth));
-	if (!ok) {
-		hsnap_paths_deinit(&search.paths);
-		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the paths to %u blocks", graph->num_blocks);
+	return finish(&search, ok, ret, err);
+}
+
+enum hsnap_code hsnap_paths_from(const struct hsnap_graph *graph, const hsnap_node_id *starts,
+				 uint32_t num_starts, enum hsnap_state state, struct hsnap_paths *ret,
+				 struct hsnap_error *err)
+{
+	struct search search = { .graph = graph };
+	bool ok = alloc_search(&search);
+	if (ok) {
+		for (hsnap_node_id node = hsnap_first_block(graph); node < graph->num_nodes; node++)
+			if (hsnap_node_state(graph, node) == state)
+				search.paths.parent[node] = HSNAP_NO_NODE;
+		for (uint32_t i = 0; i < num_starts; i++)
+			settle(&search, starts[i], 0, 0, 0);
+		run_phases(&search, false);
 	}
-	*ret = search.paths;
-	return HSNAP_OK;
+	return finish(&search, ok, ret, err);
 }

@@ -111,6 +111,7 @@ struct hsnap_drag {
 	bool weak;
 	uint32_t max;       /* most repetitions of the last hop; 0: it is no repetition */
 	uint64_t count, bytes;
+	uint64_t least, most; /* bytes of the smallest and of the largest block */
 };
 
 /* Leaked structures whose heads are alike. */
@@ -118,6 +119,7 @@ struct hsnap_leak_group {
 	hsnap_type_id type; /* of the heads */
 	uint32_t site;      /* where the heads were allocated */
 	uint64_t heads, head_bytes;
+	uint64_t least, most;  /* bytes of the smallest and of the largest head */
 	uint64_t count, bytes; /* heads and what hangs on them */
 	bool cycle;            /* some head lies in a cycle */
 	uint32_t first_drag, num_drags; /* into drags, greatest first */

@@ -223,3 +223,33 @@ struct hsnap_hop hsnap_shapes_take(struct hsnap_shapes *shapes, hsnap_shape_id f
 	}
 	return (struct hsnap_hop){ .shape = intern(shapes, next), .via = via };
 }
+
+void hsnap_vias_add(struct hsnap_vias *vias, hsnap_string via)
+{
+	for (uint32_t i = 0; i < vias->num; i++)
+		if (vias->items[i] == via)
+			return;
+	if (vias->num <= HSNAP_MOST_VIAS)
+		vias->items[vias->num++] = via;
+}
+
+static int compare_strings(const void *a, const void *b, void *context)
+{
+	const struct hsnap_strings *strings = context;
+	return strcmp(hsnap_str(strings, *(const hsnap_string *)a), hsnap_str(strings, *(const hsnap_string *)b));
+}
+
+hsnap_string hsnap_vias_join(struct hsnap_vias *vias, struct hsnap_strings *strings)
+{
+	char text[(HSNAP_MOST_VIAS + 1) * VIA_SIZE] = "";
+	size_t len = 0;
+	qsort_r(vias->items, vias->num, sizeof(*vias->items), compare_strings, strings);
+	for (uint32_t i = 0; i < vias->num; i++) {
+		const char *via = i == HSNAP_MOST_VIAS ? "..." : hsnap_str(strings, vias->items[i]);
+		int more = snprintf(text + len, sizeof(text) - len, "%s%s", i ? "|" : "", via);
+		if (more < 0 || (size_t)more >= sizeof(text) - len)
+			break;
+		len += (size_t)more;
+	}
+	return hsnap_strings_add(strings, text);
+}

@@ -55,4 +55,15 @@ struct hsnap_hop {
 struct hsnap_hop hsnap_shapes_take(struct hsnap_shapes *shapes, hsnap_shape_id from, hsnap_string via,
 				   hsnap_type_id type, bool weak);
 
+/* A few different member paths: what repeated hops went over. */
+#define HSNAP_MOST_VIAS 3 /* that are told by name */
+struct hsnap_vias {
+	hsnap_string items[HSNAP_MOST_VIAS + 1]; /* one more than is told */
+	uint32_t num;
+};
+
+void hsnap_vias_add(struct hsnap_vias *vias, hsnap_string via);
+/* ".left|.right", in order of name; "" of none; HSNAP_NO_STRING: out of memory. */
+hsnap_string hsnap_vias_join(struct hsnap_vias *vias, struct hsnap_strings *strings);
+
 #endif

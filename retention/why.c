@@ -8,8 +8,6 @@
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
 
-#define MOST_VIAS 3 /* of a folded step, by name */
-
 void hsnap_why_deinit(struct hsnap_why *why)
 {
 	hsnap_strings_deinit(&why->strings);
@@ -192,8 +190,7 @@ struct rung {
 	uint64_t items_entered, items;
 	uint32_t min, max;     /* repeats on the way to the targets */
 	hsnap_string entered_via;
-	hsnap_string vias[MOST_VIAS + 1]; /* of repeated hops; one more than is printed */
-	uint32_t num_vias;
+	struct hsnap_vias vias; /* of repeated hops */
 };
 
 static uint64_t items_of(const struct work *work, hsnap_node_id node)
@@ -202,15 +199,6 @@ static uint64_t items_of(const struct work *work, hsnap_node_id node)
 	const struct hsnap_type *type = &snapshot->types.items[snapshot->graph.type[node]];
 	uint64_t each = type->kind == HSNAP_TYPE_ARRAY ? snapshot->types.items[type->element].size : 0;
 	return each && !hsnap_is_root(&snapshot->graph, node) ? hsnap_node_size(&snapshot->graph, node) / each : 0;
-}
-
-static void add_via(struct rung *rung, hsnap_string via)
-{
-	for (uint32_t i = 0; i < rung->num_vias; i++)
-		if (rung->vias[i] == via)
-			return;
-	if (rung->num_vias <= MOST_VIAS)
-		rung->vias[rung->num_vias++] = via;
 }
 
 /* Count the places of a path that no other target of it has counted. */
@@ -231,7 +219,7 @@ static void count_places(struct work *work, const struct ending *ending, uint32_
 			rung->all++;
 			rung->items += items;
 			if (places[at].repeats) {
-				add_via(rung, places[at].via);
+				hsnap_vias_add(&rung->vias, places[at].via);
 				continue;
 			}
 			rung->entered++;
@@ -258,29 +246,6 @@ static void measure_repeats(const struct work *work, const struct ending *ending
 	}
 }
 
-static int compare_strings(const void *a, const void *b, void *context)
-{
-	const struct hsnap_strings *strings = context;
-	return strcmp(hsnap_str(strings, *(const hsnap_string *)a), hsnap_str(strings, *(const hsnap_string *)b));
-}
-
-/* ".left|.right", in order of name. */
-static hsnap_string join_vias(struct work *work, struct rung *rung)
-{
-	struct hsnap_strings *strings = &work->why.strings;
-	if (rung->num_vias == 1)
-		return rung->vias[0];
-	qsort_r(rung->vias, rung->num_vias, sizeof(*rung->vias), compare_strings, strings);
-	hsnap_string joined = 0;
-	for (uint32_t i = 0; i < rung->num_vias && joined != HSNAP_NO_STRING; i++) {
-		if (i == MOST_VIAS)
-			return hsnap_strings_addf(strings, "%s|...", hsnap_str(strings, joined));
-		joined = i ? hsnap_strings_addf(strings, "%s|%s", hsnap_str(strings, joined), hsnap_str(strings, rung->vias[i]))
-			   : rung->vias[0];
-	}
-	return joined;
-}
-
 /* The step of a rung and, where hops are folded, a second one for those. */
 static bool add_steps(struct work *work, struct rung *rung)
 {
@@ -291,7 +256,7 @@ static bool add_steps(struct work *work, struct rung *rung)
 		return false;
 	if (!rung->max)
 		return true;
-	step.via = join_vias(work, rung);
+	step.via = hsnap_vias_join(&rung->vias, &work->why.strings);
 	step.count = rung->all;
 	step.items = rung->items;
 	step.weak = shape->weak_fold || shape->weak_inside;

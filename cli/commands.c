@@ -18,6 +18,16 @@ const struct hsnap_command hsnap_commands[] = {
 		.to_the_command = true,
 	},
 	{
+		.name = "take",
+		.bit = HSNAP_CMD_TAKE,
+		.run = hsnap_cmd_take,
+		.summary = "snapshot a live process that was started with heapsnap run",
+		.usage = "-p PID [OPTION…]",
+		.examples = { "heapsnap take -p 4711", "heapsnap take -p 4711 -o b.snap",
+			      "heapsnap take -p 4711 -o - | heapsnap show -" },
+		.max_args = 0,
+	},
+	{
 		.name = "show",
 		.bit = HSNAP_CMD_SHOW,
 		.run = hsnap_cmd_show,

@@ -12,6 +12,7 @@
 static const char *const by_choices[] = { "bytes", "count", NULL };
 
 #define AGENT "the agent"
+#define CAPTURE "what to capture"
 #define ANSWER "what to show"
 #define FORM "how to print it"
 #define ROW(name, letter, kind, commands, field, arg, choices, group, help) \
@@ -23,10 +24,14 @@ const struct hsnap_option hsnap_option_table[] = {
 	    "how call stacks are found (auto: by frame pointers where the program has them)"),
 	ROW("children", 0, CHOICE, HSNAP_CMD_RUN, children, "yes|no", hsnap_children_choices, AGENT,
 	    "load the agent into what CMD starts, too (yes)"),
+	ROW("pid", 'p', NUMBER, HSNAP_CMD_TAKE, pid, "PID", NULL, CAPTURE, "the process"),
+	ROW("output", 'o', TEXT, HSNAP_CMD_TAKE, output, "FILE", NULL, CAPTURE,
+	    "write this file (COMM-PID-TIME.snap); - for stdout"),
+	ROW("force", 0, FLAG, HSNAP_CMD_TAKE, force, NULL, NULL, CAPTURE, "replace a file that is there"),
 	ROW("by", 0, CHOICE, HSNAP_CMD_SHOW | HSNAP_CMD_DIFF | HSNAP_CMD_WHY | HSNAP_CMD_LEAKS, by,
 	    "bytes|count", by_choices, ANSWER, "rank by this (bytes)"),
 	ROW("top", 0, TOP, HSNAP_CMD_READERS, top, "N", NULL, ANSWER, "so many rows (25; of paths 10); 0 for all"),
-	ROW("allow-partial", 0, FLAG, HSNAP_CMD_READERS, allow_partial, NULL, NULL, ANSWER,
+	ROW("allow-partial", 0, FLAG, HSNAP_CMD_READERS | HSNAP_CMD_TAKE, allow_partial, NULL, NULL, ANSWER,
 	    "exit 0 and not 6 when the snapshot is incomplete"),
 	ROW("fail-on-leak", 0, FLAG, HSNAP_CMD_LEAKS, fail_on_leak, NULL, NULL, ANSWER,
 	    "exit 1 when there is a leak"),
@@ -39,7 +44,7 @@ const struct hsnap_option hsnap_option_table[] = {
 	    "no colour on a terminal (as NO_COLOR)"),
 	ROW("no-pager", 0, FLAG, HSNAP_CMD_READERS, no_pager, NULL, NULL, FORM,
 	    "no pager (else HEAPSNAP_PAGER, PAGER or less)"),
-	ROW("quiet", 0, FLAG, HSNAP_CMD_READERS, quiet, NULL, NULL, FORM, "nothing but errors on stderr"),
+	ROW("quiet", 0, FLAG, HSNAP_CMD_READERS | HSNAP_CMD_TAKE, quiet, NULL, NULL, FORM, "nothing but errors on stderr"),
 	ROW("help", 'h', FLAG, HSNAP_CMD_ALL, help, NULL, NULL, FORM, "this screen"),
 	ROW("version", 0, FLAG, HSNAP_CMD_ALL, version, NULL, NULL, FORM, "the version"),
 };

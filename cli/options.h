@@ -29,6 +29,8 @@ struct hsnap_options {
 	bool allow_partial;
 	bool fail_on_leak;
 	uint64_t pid; /* 0: not given */
+	const char *output; /* take: NULL: the default name */
+	bool force;
 	uint64_t stacks, children; /* run: indices into hsnap_…_choices, 0 by default */
 };
 

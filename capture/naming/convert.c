@@ -119,7 +119,7 @@ static void name_plain(struct hsnap_convert *convert, struct hsnap_type *type, c
 	const char *full = hsnap_str(&convert->symbols->strings, dtype->name);
 	if (!full[0] && dtype->line) {
 		type->name = keep(convert, hsnap_strings_addf(strings, "%s (%s:%u)", default_name(dtype),
-							      hsnap_base_name(hsnap_str(&convert->symbols->strings, dtype->unit)),
+							      hsnap_last_part(hsnap_str(&convert->symbols->strings, dtype->unit)),
 							      dtype->line));
 		type->full_name = type->name;
 		return;

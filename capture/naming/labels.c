@@ -44,7 +44,7 @@ static hsnap_string site_text(struct hsnap_work *work, uint32_t stack)
 	const char *path = hsnap_text(snapshot, snapshot->modules.items[frame->module].path);
 	if (!path[0])
 		return hsnap_strings_addf(&snapshot->strings, "from 0x%llx", (unsigned long long)frame->offset);
-	return hsnap_strings_addf(&snapshot->strings, "from %s+0x%llx", hsnap_base_name(path),
+	return hsnap_strings_addf(&snapshot->strings, "from %s+0x%llx", hsnap_last_part(path),
 				  (unsigned long long)frame->offset);
 }
 

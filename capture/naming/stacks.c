@@ -4,7 +4,7 @@
 
 #include "capture/naming/work.h"
 
-const char *hsnap_base_name(const char *path)
+const char *hsnap_last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	return slash ? slash + 1 : path;

@@ -126,7 +126,7 @@ HSNAP_CHECKED enum hsnap_code hsnap_scan_blocks(struct hsnap_work *work, struct 
 /* labels.c: types of all blocks, labels where they have none. */
 HSNAP_CHECKED enum hsnap_code hsnap_assign_types(struct hsnap_work *work, struct hsnap_error *err);
 
-const char *hsnap_base_name(const char *path);
+const char *hsnap_last_part(const char *path);
 
 /* stacks.c: modules, stacks and frames of the snapshot; same indices as in target and heap. */
 HSNAP_CHECKED enum hsnap_code hsnap_copy_modules(struct hsnap_work *work, struct hsnap_error *err);

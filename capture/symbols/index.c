@@ -176,7 +176,7 @@ static bool add_struct(struct walk *walk, Dwarf_Die die, const struct hsnap_die_
 	type.num_members = (uint32_t)(reader->members.num - type.first_member);
 	type.num_arguments = (uint32_t)(reader->arguments.num - type.first_argument);
 	sort_members(reader->members.items + type.first_member, type.num_members);
-	hsnap_table_add(reader, &type);
+	hsnap_reader_table_add(reader, &type);
 	return descend;
 }
 
@@ -210,7 +210,7 @@ static void add_array(struct walk *walk, Dwarf_Die die, const struct hsnap_die_f
 		type.count = count;
 	if (!(type.flags & HSNAP_RAW_UNBOUNDED) && count <= 1)
 		type.flags |= HSNAP_RAW_OLD_FLEXIBLE;
-	hsnap_table_add(walk->reader, &type);
+	hsnap_reader_table_add(walk->reader, &type);
 }
 
 static void add_plain_type(struct walk *walk, Dwarf_Die die, const struct hsnap_die_facts *facts,
@@ -269,7 +269,7 @@ static void add_plain_type(struct walk *walk, Dwarf_Die die, const struct hsnap_
 		type.ref = facts->type;
 		break;
 	}
-	hsnap_table_add(reader, &type);
+	hsnap_reader_table_add(reader, &type);
 }
 
 static struct hsnap_raw_declaration *find_declaration(struct hsnap_reader *reader, hsnap_die_key key)
@@ -482,7 +482,7 @@ static bool walk_units(struct hsnap_reader *reader, struct hsnap_dies *dies, boo
 		}
 		struct unit_ranges ranges = { reader, (uint32_t)num };
 		if (unit.signature)
-			hsnap_table_add(reader, &(struct hsnap_raw_type){ .key = unit.signature, .ref = unit.type,
+			hsnap_reader_table_add(reader, &(struct hsnap_raw_type){ .key = unit.signature, .ref = unit.type,
 								   .kind = HSNAP_RAW_ALIAS });
 		else if (!dies->is_alt)
 			hsnap_die_ranges(dies, unit.die, see_unit_range, &ranges);

@@ -135,7 +135,7 @@ hsnap_string hsnap_table_join(struct hsnap_reader *reader, hsnap_string scope, c
 /* Index of the type with the key; 0: none. */
 uint32_t hsnap_table_find(const struct hsnap_reader *reader, hsnap_die_key key);
 /* Index of the new type, or 0 where there is one already, or no memory. */
-uint32_t hsnap_table_add(struct hsnap_reader *reader, const struct hsnap_raw_type *type);
+uint32_t hsnap_reader_table_add(struct hsnap_reader *reader, const struct hsnap_raw_type *type);
 /* The unit that has the key: index into units, or UINT32_MAX. */
 uint32_t hsnap_table_unit(const struct hsnap_reader *reader, hsnap_die_key key);
 /* The path of file `number` of the unit that holds the key; "" where unknown. */

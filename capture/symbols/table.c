@@ -83,7 +83,7 @@ uint32_t hsnap_table_find(const struct hsnap_reader *reader, hsnap_die_key key)
 }
 
 /* Index of the new type, or 0 where there is one already or no memory. */
-uint32_t hsnap_table_add(struct hsnap_reader *reader, const struct hsnap_raw_type *type)
+uint32_t hsnap_reader_table_add(struct hsnap_reader *reader, const struct hsnap_raw_type *type)
 {
 	if (hsnap_table_find(reader, type->key))
 		return 0;

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* take.c - the way from a live process to a snapshot, phase by phase. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "capture/alloc/alloc.h"
+#include "capture/capture.h"
+#include "capture/freeze/freeze.h"
+#include "capture/naming/naming.h"
+#include "capture/proc/proc.h"
+#include "capture/roots/roots.h"
+#include "capture/symbols/symbols.h"
+#include "snapshot/base/cleanup.h"
+
+struct take {
+	const struct hsnap_take_options *options;
+	struct hsnap_proc proc;
+	struct hsnap_proc_status status; /* as it was before the stop */
+	struct hsnap_frozen frozen;
+	struct hsnap_heap heap;
+	struct hsnap_roots roots;
+	struct hsnap_symbols *symbols;
+	struct hsnap_snapshot *snapshot;
+	char exe[4096];
+	uint64_t start_time;
+};
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void tell(const struct take *take, const char *phase)
+{
+	if (take->options->progress)
+		take->options->progress(take->options->progress_context, phase, 0, 0);
+}
+
+static enum hsnap_code check_interrupt(const struct take *take, struct hsnap_error *err)
+{
+	if (take->options->interrupted && *take->options->interrupted)
+		return hsnap_fail(err, HSNAP_INTERRUPTED, 0, "interrupted");
+	return HSNAP_OK;
+}
+
+/* What is only known while the process is there; a process that is gone shows in the freezing. */
+static void look_at_process(struct take *take)
+{
+	pid_t pid = take->options->pid;
+	if (!hsnap_proc_status(&take->proc, pid, &take->status))
+		take->status = (struct hsnap_proc_status){ 0 };
+	if (!hsnap_proc_link(&take->proc, take->exe, sizeof(take->exe), "proc/%d/exe", pid))
+		take->exe[0] = '\0';
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(take->exe), tail = sizeof(deleted) - 1;
+	if (len > tail && !strcmp(take->exe + len - tail, deleted))
+		take->exe[len - tail] = '\0';
+	take->start_time = hsnap_proc_start_time(&take->proc, pid);
+}
+
+static enum hsnap_code read_heap(struct take *take, struct hsnap_error *err)
+{
+	enum hsnap_code code = hsnap_agent_heap_read(take->frozen.target, &take->heap, err);
+	if (code == HSNAP_NOT_FOUND) {
+		hsnap_fail(err, HSNAP_REFUSED, 0, "it was not started under heapsnap run");
+		return hsnap_hint(err, HSNAP_REFUSED, "start it as: heapsnap run -- %s", take->exe[0] ? take->exe : "CMD");
+	}
+	/* An agent of another version, or one that stood aside, is a target not to be captured. */
+	if (code == HSNAP_UNSUPPORTED || code == HSNAP_FORMAT) {
+		if (err)
+			err->code = HSNAP_REFUSED;
+		return HSNAP_REFUSED;
+	}
+	return code;
+}
+
+struct asks hsnap_vec_body(struct hsnap_ask);
+
+static int by_pc(const void *a, const void *b)
+{
+	const struct hsnap_ask *x = a, *y = b;
+	return x->pc < y->pc ? -1 : x->pc > y->pc;
+}
+
+/* In order, each program counter once.  Where one is both a return address and the place where a
+ * thread stands, it is looked up as the former: it is the call before it that tells more. */
+static void merge_asks(struct asks *asks)
+{
+	size_t last = 0;
+	qsort(asks->items, asks->num, sizeof(*asks->items), by_pc);
+	for (size_t i = 1; i < asks->num; i++) {
+		struct hsnap_ask *kept = &asks->items[last], next = asks->items[i];
+		if (next.pc != kept->pc)
+			asks->items[++last] = next;
+		else
+			kept->what = ((kept->what | next.what) & ~HSNAP_ASK_EXACT) |
+				     (kept->what & next.what & HSNAP_ASK_EXACT);
+	}
+	if (asks->num)
+		asks->num = last + 1;
+}
+
+static bool collect_asks(const struct take *take, struct asks *asks)
+{
+	if (!hsnap_vec_reserve(asks, take->heap.pcs.num + take->roots.frames.num))
+		return false;
+	for (size_t i = 0; i < take->heap.pcs.num; i++)
+		asks->items[asks->num++] = (struct hsnap_ask){ .pc = take->heap.pcs.items[i], .what = HSNAP_ASK_RESULT };
+	for (size_t i = 0; i < take->roots.frames.num; i++) {
+		const struct hsnap_root_frame *frame = &take->roots.frames.items[i];
+		asks->items[asks->num++] = (struct hsnap_ask){
+			.pc = frame->regs.value[HSNAP_REG_PC],
+			.what = HSNAP_ASK_LOCALS | (frame->exact_pc ? HSNAP_ASK_EXACT : 0),
+		};
+	}
+	merge_asks(asks);
+	return true;
+}
+
+static bool add_reason(struct take *take, bool partial, const char *text)
+{
+	hsnap_string string = hsnap_strings_add(&take->snapshot->strings, text);
+	if (string == HSNAP_NO_STRING)
+		return false;
+	return partial ? hsnap_vec_push(&take->snapshot->partial_reasons, string)
+		       : hsnap_vec_push(&take->snapshot->notes, string);
+}
+
+/* Without debug info there is still a snapshot: sites and sizes label the blocks. */
+static enum hsnap_code read_symbols(struct take *take, struct hsnap_error *err)
+{
+	struct asks asks = { 0 };
+	struct hsnap_error why;
+	if (!collect_asks(take, &asks))
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+	enum hsnap_code code = hsnap_symbols_load(take->frozen.target, asks.items, asks.num, &take->symbols, &why);
+	hsnap_vec_deinit(&asks);
+	if (code == HSNAP_NO_MEMORY)
+		return hsnap_fail(err, code, 0, "%s", why.message);
+	if (code && !add_reason(take, false, why.message))
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+	return HSNAP_OK;
+}
+
+static bool fill_facts(struct take *take)
+{
+	struct hsnap_facts *facts = &take->snapshot->facts;
+	struct hsnap_strings *strings = &take->snapshot->strings;
+	const struct hsnap_heap *heap = &take->heap;
+	facts->pid = (uint64_t)take->options->pid;
+	facts->start_time = take->start_time;
+	facts->taken_at = take->frozen.released_at;
+	facts->pause_ns = take->frozen.pause_ns;
+	facts->epoch_start = heap->epoch_start;
+	facts->comm = hsnap_strings_add(strings, take->status.comm);
+	facts->exe = hsnap_strings_add(strings, take->exe);
+	facts->source = hsnap_strings_add(strings, heap->source ? heap->source : "agent");
+	facts->freeze = hsnap_strings_add(strings, take->frozen.mode);
+	facts->basis = heap->requested_known ? HSNAP_BASIS_REQUESTED : HSNAP_BASIS_USABLE;
+	facts->num_threads = (uint32_t)take->frozen.target->threads.num;
+	facts->searched_modules = take->roots.searched_modules;
+	facts->searched_tls = take->roots.searched_tls;
+	facts->rss = take->status.rss;
+	facts->swap = take->status.swap;
+	facts->no_record = heap->no_record;
+	facts->overruns = heap->overruns;
+	facts->allocated_bytes = heap->allocated_bytes;
+	facts->allocated_count = heap->allocated_count;
+	facts->freed_bytes = heap->freed_bytes;
+	facts->freed_count = heap->freed_count;
+	if (heap->partial[0] && !add_reason(take, true, heap->partial))
+		return false;
+	if (take->frozen.lost) {
+		char text[96];
+		snprintf(text, sizeof(text), "%lu KiB of its memory could not be read", take->frozen.lost >> 10);
+		if (!add_reason(take, true, text))
+			return false;
+	}
+	return facts->comm != HSNAP_NO_STRING && facts->exe != HSNAP_NO_STRING && facts->source != HSNAP_NO_STRING &&
+	       facts->freeze != HSNAP_NO_STRING;
+}
+
+/* All that is done once the target runs again. */
+static enum hsnap_code make_snapshot(struct take *take, struct hsnap_error *err)
+{
+	tell(take, "walking the heap");
+	enum hsnap_code code = read_heap(take, err);
+	if (!code)
+		code = check_interrupt(take, err);
+	if (code)
+		return code;
+	code = hsnap_roots_find(take->frozen.target, &take->frozen.kernel, &take->heap, &take->roots, err);
+	if (code)
+		return code;
+	take->snapshot = hsnap_snapshot_create();
+	if (!take->snapshot || !fill_facts(take))
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+	tell(take, "reading debug info");
+	code = read_symbols(take, err);
+	if (!code)
+		code = check_interrupt(take, err);
+	if (code)
+		return code;
+	tell(take, "naming blocks");
+	code = hsnap_name_and_connect(take->frozen.target, &take->heap, &take->roots, take->symbols, take->snapshot,
+				      err);
+	return code ? code : check_interrupt(take, err);
+}
+
+static enum hsnap_code run(struct take *take, struct hsnap_error *err)
+{
+	enum hsnap_code code = hsnap_proc_init(&take->proc, "/", err);
+	if (code)
+		return code;
+	look_at_process(take);
+	tell(take, "copying");
+	code = hsnap_freeze_copy(&take->proc, take->options->pid, take->options->interrupted, &take->frozen, err);
+	return code ? code : make_snapshot(take, err);
+}
+
+static void deinit(struct take *take)
+{
+	hsnap_symbols_destroy(take->symbols);
+	hsnap_roots_deinit(&take->roots);
+	hsnap_heap_deinit(&take->heap);
+	hsnap_frozen_deinit(&take->frozen);
+	hsnap_proc_deinit(&take->proc);
+	hsnap_snapshot_destroy(take->snapshot);
+}
+
+enum hsnap_code hsnap_capture_take(const struct hsnap_take_options *options, struct hsnap_snapshot **ret,
+				   struct hsnap_error *err)
+{
+	uint64_t began = now(CLOCK_MONOTONIC);
+	struct take take = { .options = options, .proc = { .root = -1 } };
+	enum hsnap_code code = run(&take, err);
+	if (code && code != HSNAP_INTERRUPTED) {
+		if (take.status.comm[0])
+			hsnap_context(err, code, "cannot take pid %d (%s)", options->pid, take.status.comm);
+		else
+			hsnap_context(err, code, "cannot take pid %d", options->pid);
+	}
+	if (!code) {
+		take.snapshot->facts.elapsed_ns = now(CLOCK_MONOTONIC) - began;
+		*ret = hsnap_take(take.snapshot);
+	}
+	deinit(&take);
+	return code;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_take.c - snapshot a live process into a file. */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "cli/emit.h"
+#include "cli/options.h"
+#include "cli/report.h"
+#include "cli/text.h"
+
+#define MOST_COPIES 999 /* of one default name */
+#define QUIET_NS 500000000u
+
+static volatile int interrupted;
+
+/* The first one lets the target go; a second one ends us as it would anybody. */
+static void on_signal(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+		struct sigaction before;
+		/* What nohup has switched off stays so. */
+		if (!sigaction(signals[i], NULL, &before) && before.sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+	}
+}
+
+struct progress {
+	struct timespec began;
+	bool shown;
+};
+
+static void show_progress(void *context, const char *phase, uint64_t done, uint64_t all)
+{
+	struct progress *progress = context;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	int64_t ns = (now.tv_sec - progress->began.tv_sec) * 1000000000 + (now.tv_nsec - progress->began.tv_nsec);
+	if (ns < (int64_t)QUIET_NS)
+		return;
+	progress->shown = true;
+	if (all)
+		fprintf(stderr, "\r\033[K%s: %.0f %%", phase, 100.0 * (double)done / (double)all);
+	else
+		fprintf(stderr, "\r\033[K%s …", phase);
+}
+
+static void clear_progress(const struct progress *progress)
+{
+	if (progress->shown)
+		fputs("\r\033[K", stderr);
+}
+
+/* Whatever can be known to go wrong later is said before the target is stopped. */
+static int check_output(const struct hsnap_options *options)
+{
+	const char *path = options->output;
+	struct hsnap_error err;
+	if (path && !strcmp(path, "-")) {
+		if (!isatty(STDOUT_FILENO))
+			return HSNAP_GO_ON;
+		return hsnap_wrong_use("heapsnap take -p PID -o FILE", "take: a snapshot is not written to a terminal");
+	}
+	char folder[PATH_MAX] = ".";
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	if (path && strlen(path) >= sizeof(folder)) {
+		errno = ENAMETOOLONG;
+		hsnap_fail(&err, HSNAP_IO, 0, "cannot write the snapshot: %s", strerror(errno));
+		return hsnap_report(&err, HSNAP_DOING_OTHER);
+	}
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash == path ? 1 : slash - path), path);
+	if (access(folder, W_OK | X_OK)) {
+		hsnap_fail(&err, HSNAP_IO, 0, "cannot write to the folder '%s': %s", folder, strerror(errno));
+		hsnap_hint(&err, err.code, "name another place: heapsnap take -p %" PRIu64 " -o FILE", options->pid);
+		return hsnap_report(&err, HSNAP_DOING_OTHER);
+	}
+	if (path && !options->force && !access(path, F_OK)) {
+		errno = EEXIST;
+		hsnap_fail(&err, HSNAP_IO, 0, "cannot write '%s': %s", path, strerror(errno));
+		hsnap_hint(&err, err.code, "--force replaces it");
+		return hsnap_report(&err, HSNAP_DOING_OTHER);
+	}
+	return HSNAP_GO_ON;
+}
+
+/* COMM-PID-20261130T012447Z.snap, the copy'th of that name. */
+static void default_name(const struct hsnap_snapshot *snapshot, unsigned copy, char *name, size_t size)
+{
+	char comm[64], when[32], number[16] = "";
+	snprintf(comm, sizeof(comm), "%s", hsnap_text(snapshot, snapshot->facts.comm));
+	for (char *c = comm; *c; c++)
+		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", *c))
+			*c = '_';
+	time_t seconds = (time_t)(snapshot->facts.taken_at / 1000000000u);
+	struct tm tm;
+	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &tm));
+	if (copy > 1)
+		snprintf(number, sizeof(number), "-%u", copy);
+	snprintf(name, size, "%s-%" PRIu64 "-%s%s.snap", comm, snapshot->facts.pid, when, number);
+}
+
+/* A name that is taken gets a number; one that was asked for is an error. */
+static enum hsnap_code write_snapshot(const struct hsnap_options *options, const struct hsnap_snapshot *snapshot,
+				      char *path, size_t size, uint64_t *bytes, struct hsnap_error *err)
+{
+	if (options->output) {
+		snprintf(path, size, "%s", options->output);
+		return hsnap_snapshot_write(snapshot, path, options->force, bytes, err);
+	}
+	for (unsigned copy = 1;; copy++) {
+		default_name(snapshot, copy, path, size);
+		enum hsnap_code code = hsnap_snapshot_write(snapshot, path, options->force, bytes, err);
+		if (code != HSNAP_IO || err->sys_errno != EEXIST || copy == MOST_COPIES)
+			return code;
+	}
+}
+
+/* "118 MiB", "3.9 MiB", "12 KiB": as many digits as are worth reading. */
+static struct hsnap_small size_text(uint64_t bytes)
+{
+	struct hsnap_small small;
+	double mib = (double)bytes / (1 << 20);
+	if (mib >= 99.95)
+		snprintf(small.text, sizeof(small.text), "%.0f MiB", mib);
+	else if (mib >= 0.95)
+		snprintf(small.text, sizeof(small.text), "%.1f MiB", mib);
+	else
+		snprintf(small.text, sizeof(small.text), "%.0f KiB", (double)bytes / 1024);
+	return small;
+}
+
+static struct hsnap_small pause_text(uint64_t ns)
+{
+	struct hsnap_small small;
+	double ms = (double)ns / 1e6;
+	snprintf(small.text, sizeof(small.text), ms < 9.95 ? "%.1f ms" : "%.0f ms", ms);
+	return small;
+}
+
+static void say_what(const struct hsnap_snapshot *snapshot)
+{
+	const struct hsnap_facts *facts = &snapshot->facts;
+	double named = (double)facts->bytes_by_confidence[HSNAP_EXACT] +
+		       (double)facts->bytes_by_confidence[HSNAP_PROVED] +
+		       (double)facts->bytes_by_confidence[HSNAP_INFERRED];
+	hsnap_say("%s (pid %" PRIu64 "), started with the agent; %s resident, %s", hsnap_text(snapshot, facts->comm),
+		  facts->pid, size_text(facts->rss).text, hsnap_plural(facts->num_threads, "thread").text);
+	hsnap_say("held still for %s (%s); %s, %s bytes, %s %% of them named", pause_text(facts->pause_ns).text,
+		  hsnap_text(snapshot, facts->freeze), hsnap_plural(facts->heap_count, "block").text,
+		  hsnap_grouped(facts->heap_bytes).text, hsnap_share(named, (double)facts->heap_bytes).text);
+}
+
+static void say_written(const struct hsnap_snapshot *snapshot, uint64_t bytes, const struct timespec *began)
+{
+	struct hsnap_line line = { 0 };
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	double seconds = (double)(now.tv_sec - began->tv_sec) + (double)(now.tv_nsec - began->tv_nsec) / 1e9;
+	if (!snapshot->partial_reasons.num)
+		hsnap_line_add(&line, "all of it was captured");
+	for (size_t i = 0; i < snapshot->partial_reasons.num; i++)
+		hsnap_line_addf(&line, "%s%s", i ? ", " : "not all of it was captured: ",
+				hsnap_text(snapshot, snapshot->partial_reasons.items[i]));
+	hsnap_say("%s; %s written in %.2f s", hsnap_line_text(&line), size_text(bytes).text, seconds);
+	hsnap_line_deinit(&line);
+}
+
+static int take(const struct hsnap_options *options)
+{
+	struct progress progress = { 0 };
+	struct hsnap_error err = { 0 };
+	struct hsnap_snapshot *snapshot = NULL;
+	clock_gettime(CLOCK_MONOTONIC, &progress.began);
+	struct hsnap_take_options how = {
+		.pid = (pid_t)options->pid, .interrupted = &interrupted, .progress_context = &progress,
+		.progress = isatty(STDERR_FILENO) && !options->quiet ? show_progress : NULL,
+	};
+	enum hsnap_code code = hsnap_capture_take(&how, &snapshot, &err);
+	clear_progress(&progress);
+	if (code == HSNAP_INTERRUPTED) {
+		hsnap_say("interrupted: pid %" PRIu64 " runs on, nothing was written", options->pid);
+		return HSNAP_EXIT_INTERRUPTED;
+	}
+	if (code)
+		return hsnap_report(&err, HSNAP_DOING_CAPTURE);
+
+	char path[PATH_MAX];
+	uint64_t bytes = 0;
+	code = write_snapshot(options, snapshot, path, sizeof(path), &bytes, &err);
+	int status = code ? hsnap_report(&err, HSNAP_DOING_OTHER) : HSNAP_EXIT_DONE;
+	if (!code && !options->quiet) {
+		say_what(snapshot);
+		say_written(snapshot, bytes, &progress.began);
+	}
+	if (!code && strcmp(path, "-")) {
+		puts(path);
+		status = hsnap_stdout_finish(status);
+	}
+	if (!status && snapshot->partial_reasons.num && !options->allow_partial)
+		status = HSNAP_EXIT_PARTIAL;
+	hsnap_snapshot_destroy(snapshot);
+	return status;
+}
+
+int hsnap_cmd_take(int argc, char **argv)
+{
+	struct hsnap_options options;
+	int status = hsnap_options_parse(argc, argv, &options);
+	if (status != HSNAP_GO_ON)
+		return status;
+	if (!options.pid)
+		return hsnap_wrong_use("heapsnap take -p PID", "take: no process was named");
+	if (options.pid > INT_MAX)
+		return hsnap_wrong_use("heapsnap take -p PID", "take: no process has the number %" PRIu64, options.pid);
+	status = check_output(&options);
+	if (status != HSNAP_GO_ON)
+		return status;
+	catch_signals();
+	return take(&options);
+}

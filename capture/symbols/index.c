@@ -588,3 +588,18 @@ uint32_t hsnap_index_type(struct hsnap_reader *reader, hsnap_die_key key)
 	}
 	return HSNAP_UNKNOWN_TYPE;
 }
+
+uint64_t hsnap_index_size(struct hsnap_reader *reader, uint32_t index)
+{
+	uint64_t times = 1;
+	for (unsigned depth = 0; depth < 16 && index && index != HSNAP_UNKNOWN_TYPE; depth++) {
+		const struct hsnap_raw_type *type = &reader->types.items[index];
+		uint64_t size;
+		if (type->kind != HSNAP_RAW_ARRAY)
+			return __builtin_mul_overflow(times, type->size, &size) ? 0 : size;
+		if (type->flags & HSNAP_RAW_UNBOUNDED || __builtin_mul_overflow(times, type->count, &times))
+			return 0;
+		index = hsnap_index_type(reader, type->ref);
+	}
+	return 0;
+}

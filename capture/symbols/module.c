@@ -26,6 +26,7 @@ static void files_close(struct files *files)
 static void reader_deinit(struct hsnap_reader *reader)
 {
 	hsnap_pcs_cfa_free(reader);
+	hsnap_result_free(reader);
 	hsnap_strings_deinit(&reader->strings);
 	hsnap_vec_deinit(&reader->types);
 	hsnap_vec_deinit(&reader->members);

@@ -32,8 +32,12 @@ struct hsnap_cfa {
 struct hsnap_cfa hsnap_pcs_cfa(struct hsnap_reader *reader, uint64_t address);
 void hsnap_pcs_cfa_free(struct hsnap_reader *reader);
 
-/* Who gets the result of the call that returns to `address`: fills out->results for *pc. */
+/*
+ * Who gets the result of the call that returns to `address`: fills out->results for *pc.  The
+ * function's code is [low, high); key 0: no debug info, only whether it returns the result.
+ */
 void hsnap_result_answer(struct hsnap_reader *reader, hsnap_die_key function, uint64_t low, uint64_t high,
 			 uint64_t address, struct hsnap_dpc *pc);
+void hsnap_result_free(struct hsnap_reader *reader);
 
 #endif

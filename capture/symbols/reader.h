@@ -120,6 +120,8 @@ struct hsnap_reader {
 	Dwarf_Signed num_cies, num_fdes;
 	bool cfi_tried;
 
+	struct hsnap_result_cache *results; /* of the function that was followed last: result.c */
+
 	bool damaged;   /* the debug info ended early */
 	bool no_memory; /* checked at the end of each step */
 
@@ -158,6 +160,8 @@ void hsnap_index_walk_function(struct hsnap_reader *reader, struct hsnap_raw_fun
 #define HSNAP_UNKNOWN_TYPE UINT32_MAX
 uint32_t hsnap_index_entry(struct hsnap_reader *reader, hsnap_die_key key);
 uint32_t hsnap_index_type(struct hsnap_reader *reader, hsnap_die_key key);
+/* sizeof of a type by its index; 0 where it is not known. */
+uint64_t hsnap_index_size(struct hsnap_reader *reader, uint32_t index);
 
 /* --- statics.c --- */
 

@@ -2,7 +2,7 @@
 /* symtab.c - what the symbol table knows: functions without debug info, and vtables. */
 #include <string.h>
 
-#include "capture/symbols/reader.h"
+#include "capture/symbols/pcs.h"
 
 /* libstdc++, Itanium C++ ABI 3.4 (cxxabi.h is for C++ alone): malloc'ed, or NULL. */
 char *__cxa_demangle(const char *mangled, char *buffer, size_t *size, int *status);
@@ -106,12 +106,15 @@ static const struct symbol *find_symbol(const struct symbols *list, uint64_t add
 	return NULL;
 }
 
-static void name_frame(struct hsnap_reader *reader, const struct symbols *functions, struct hsnap_dpc *pc,
-		       uint64_t address)
+static void name_frame(struct hsnap_reader *reader, const struct symbols *functions, const struct hsnap_ask *ask,
+		       struct hsnap_dpc *pc)
 {
-	const struct symbol *symbol = find_symbol(functions, address);
+	uint64_t address = ask->pc - reader->bias;
+	const struct symbol *symbol = find_symbol(functions, address - !(ask->what & HSNAP_ASK_EXACT));
 	if (!symbol)
 		return;
+	if (ask->what & HSNAP_ASK_RESULT && !pc->num_frames)
+		hsnap_result_answer(reader, 0, symbol->address, symbol->address + symbol->size, address, pc);
 	char *text = demangle(symbol->name);
 	if (text)
 		cut_parameters(text);
@@ -158,7 +161,7 @@ void hsnap_symtab_name(struct hsnap_reader *reader, const struct hsnap_ask *asks
 		if (!listed)
 			list_symbols(reader, &functions, NULL);
 		listed = true;
-		name_frame(reader, &functions, pc, asks[i].pc - reader->bias - !(asks[i].what & HSNAP_ASK_EXACT));
+		name_frame(reader, &functions, &asks[i], pc);
 	}
 	hsnap_vec_deinit(&functions);
 }

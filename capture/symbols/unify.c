@@ -382,22 +382,6 @@ static bool is_flexible(const struct unify *u, const struct hsnap_raw_type *type
 	       u->reader->types.items[last].flags & (HSNAP_RAW_UNBOUNDED | HSNAP_RAW_OLD_FLEXIBLE);
 }
 
-/* sizeof of a type; arrays of arrays are followed a bounded way. */
-static uint64_t size_of(const struct unify *u, uint32_t index)
-{
-	uint64_t times = 1;
-	for (unsigned depth = 0; depth < 16 && index && index != HSNAP_UNKNOWN_TYPE; depth++) {
-		const struct hsnap_raw_type *type = &u->reader->types.items[index];
-		uint64_t size;
-		if (type->kind != HSNAP_RAW_ARRAY)
-			return __builtin_mul_overflow(times, type->size, &size) ? 0 : size;
-		if (type->flags & HSNAP_RAW_UNBOUNDED || __builtin_mul_overflow(times, type->count, &times))
-			return 0;
-		index = u->target[index];
-	}
-	return 0;
-}
-
 static const uint8_t kinds[] = {
 	[HSNAP_RAW_ALIAS] = HSNAP_DTYPE_VOID,	 [HSNAP_RAW_SCALAR] = HSNAP_DTYPE_SCALAR,
 	[HSNAP_RAW_BYTE] = HSNAP_DTYPE_BYTE,	 [HSNAP_RAW_POINTER] = HSNAP_DTYPE_POINTER,
@@ -432,7 +416,7 @@ static void write_type(struct unify *u, hsnap_dtype_id id, bool *ok)
 	struct hsnap_dtype got = {
 		.name = type->name, .unit = type->file, .line = type->line,
 		.module = reader->module, .die = type->key & HSNAP_DIE_OFFSET,
-		.size = type->kind == HSNAP_RAW_ARRAY ? size_of(u, index) : type->size,
+		.size = type->kind == HSNAP_RAW_ARRAY ? hsnap_index_size(reader, index) : type->size,
 		.count = type->count, .kind = kinds[type->kind],
 		.target = want(u, u->target[index], ok),
 		.first_member = (uint32_t)out->members.num, .num_members = type->num_members,

@@ -150,7 +150,8 @@ enum hsnap_code hsnap_paths_init(const struct hsnap_graph *graph, struct hsnap_p
 	bool ok = alloc_search(&search);
 	if (ok) {
 		memset(search.paths.parent, 0xff, graph->num_nodes * sizeof(*search.paths.parent));
-		search.paths.parent[0] = 0;
+		/* Roots are where paths begin: an edge to one leads nowhere. */
+		memset(search.paths.parent, 0, hsnap_first_block(graph) * sizeof(*search.paths.parent));
 		start_from_roots(&search, false);
 		run_phases(&search, true);
 	}

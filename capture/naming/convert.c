@@ -131,6 +131,9 @@ static void name_plain(struct hsnap_convert *convert, struct hsnap_type *type, c
 	}
 	type->name = keep(convert, hsnap_strings_add(strings, name));
 	type->full_name = full[0] ? keep(convert, hsnap_strings_add(strings, full)) : type->name;
+	/* An object in one block with the counts of its owners: larger than the object alone. */
+	if (!strncmp(full, "std::_Sp_counted_ptr_inplace<", 29))
+		type->holder = keep(convert, hsnap_strings_add(strings, "(make_shared)"));
 }
 
 /* The type's entry; its members come later, where they are wanted. */

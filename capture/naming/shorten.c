@@ -132,7 +132,6 @@ static bool put_special(struct parser *parser, struct text *out, const char *bas
 	}
 	if (!strcmp(base, "std::_Sp_counted_ptr_inplace")) {
 		put_text(parser, out, first);
-		put_text(parser, out, " (make_shared)");
 		return true;
 	}
 	return put_node(parser, out, base, first);

@@ -13,9 +13,9 @@ names='{
 	"CacheEntry": "^(shop::)?CacheEntry$", "PricedLine[]": "^(shop::)?PricedLine\\[\\]$",
 	"Catalogue.products": "unique_ptr<.*Product.*\\[\\]$", "Catalogue.downloads": "Downloadable ?\\* ?\\[\\]$",
 	"EventHub.subscribers": "^std::function<.*\\[\\]$", "EventHub.vacant": "^unsigned long\\[\\]",
-	"Handler": "^(shop::)?Handler$", "OrderPage": "Sp_counted_ptr_inplace<.*OrderPage|^(shop::)?OrderPage$",
+	"Handler": "^(shop::)?Handler$", "OrderPage": "^(shop::)?OrderPage( \\(make_shared\\))?$",
 	"OrderPage.heading": "^char\\[\\] in .*heading",
-	"QuoteCache.entries nodes": "_Hash_node<.*CacheEntry.*>$",
+	"QuoteCache.entries nodes": "^std::unordered_map<.*CacheEntry.*>::node$",
 	"QuoteCache.entries buckets": "_Hash_node_base ?\\* ?\\[\\]$",
 	"QuoteCache.entries key": "^char\\[\\] in .*(_Hash_node|first)",
 	"Receipt": "^(shop::)?Receipt$", "Receipt.text": "^char\\[\\] in .*Receipt.*text"
@@ -53,7 +53,7 @@ check "99 bytes in 100 have a name" jq -e '.snapshot.named as $n |
 for type in CacheEntry Handler OrderPage PrintedBook; do
 	"$HEAPSNAP" why --json "$type" b.snap >"why-$type.json" 2>err || fail "why $type" err
 done
-check "why CacheEntry" path why-CacheEntry.json global g_quotes _Hash_node_base _Hash_node CacheEntry
+check "why CacheEntry" path why-CacheEntry.json global g_quotes _Hash_node_base unordered_map CacheEntry
 check "why Handler" path why-Handler.json static hub 'function<' Handler
 check "why OrderPage" path why-OrderPage.json static hub 'function<' Handler OrderPage
 check "why PrintedBook" path why-PrintedBook.json global g_catalogue unique_ptr PrintedBook

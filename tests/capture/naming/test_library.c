@@ -276,7 +276,7 @@ static const struct {
 	{ "std::_List_node<Book>", "std::list<Book>::node" },
 	{ "std::__detail::_Hash_node_base", "_Hash_node_base" },
 	{ "std::_Sp_counted_ptr_inplace<shop::Page, std::allocator<void>, (__gnu_cxx::_Lock_policy)2>",
-	  "shop::Page (make_shared)" },
+	  "shop::Page" },
 	{ "std::unique_ptr<Book, std::default_delete<Book> >", "std::unique_ptr<Book>" },
 	{ "std::function<void(const shop::Order&)>", "std::function<void(const shop::Order&)>" },
 	{ "std::function<void (int, std::vector<int, std::allocator<int> >)>", "std::function<void (int, std::vector<int>)>" },

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* index.c - spans of blocks and the first block of each of their pages. */
+/* index.c - spans of blocks, and where in them blocks start. */
 #include "capture/naming/index.h"
 
-#define PAGE ((uint64_t)1 << HSNAP_INDEX_PAGE_SHIFT)
-#define BIG ((uint64_t)64 << HSNAP_INDEX_PAGE_SHIFT)     /* from here on a span of its own */
-#define MAX_GAP ((uint64_t)16 << HSNAP_INDEX_PAGE_SHIFT) /* inside a span */
+#define BIG ((uint64_t)256 << 10)    /* from here on a block is a span of its own */
+#define MAX_GAP ((uint64_t)64 << 10) /* inside a span */
 
 static uint64_t end_of(const struct hsnap_block *block)
 {
@@ -24,17 +23,29 @@ static uint32_t span_end(const struct hsnap_heap *heap, uint32_t first)
 	return next;
 }
 
-static bool add_pages(struct hsnap_block_index *index, const struct hsnap_span *span)
+static bool is_aligned(const struct hsnap_block_index *index, const struct hsnap_span *span)
 {
-	uint64_t base = span->start >> HSNAP_INDEX_PAGE_SHIFT;
-	uint64_t num = ((span->end - 1) >> HSNAP_INDEX_PAGE_SHIFT) - base + 1;
-	if (!hsnap_vec_reserve(&index->pages, num + 1))
+	for (uint32_t b = span->first; b < span->first + span->num; b++)
+		if (index->blocks[b].address % 16)
+			return false;
+	return true;
+}
+
+static bool add_cells(struct hsnap_block_index *index, struct hsnap_span *span)
+{
+	uint64_t base = span->start >> HSNAP_CELL_SHIFT;
+	uint64_t num = (span->end >> HSNAP_CELL_SHIFT) - base + 1;
+	if (span->num == 1 || !is_aligned(index, span))
+		return true;
+	if (!hsnap_vec_reserve(&index->cells, num))
 		return false;
+	span->first_cell = index->cells.num;
 	uint32_t block = span->first, last = span->first + span->num;
-	for (uint64_t page = 0; page <= num; page++) {
-		while (block < last && index->blocks[block].address >> HSNAP_INDEX_PAGE_SHIFT < base + page)
-			block++;
-		index->pages.items[index->pages.num++] = block;
+	for (uint64_t n = 0; n < num; n++) {
+		struct hsnap_cell cell = { .before = block };
+		for (; block < last && index->blocks[block].address >> HSNAP_CELL_SHIFT == base + n; block++)
+			cell.starts |= (uint64_t)1 << (index->blocks[block].address / 16 % 64);
+		index->cells.items[index->cells.num++] = cell;
 	}
 	return true;
 }
@@ -50,10 +61,9 @@ enum hsnap_code hsnap_block_index_init(struct hsnap_block_index *index, const st
 		next = span_end(heap, first);
 		struct hsnap_span span = {
 			.start = index->blocks[first].address, .end = end_of(&index->blocks[next - 1]),
-			.first = first, .num = next - first, .first_page = index->pages.num,
+			.first = first, .num = next - first, .first_cell = HSNAP_NO_CELLS,
 		};
-		bool single = span.num == 1;
-		if ((!single && !add_pages(index, &span)) || !hsnap_vec_push(&index->spans, span)) {
+		if (!add_cells(index, &span) || !hsnap_vec_push(&index->spans, span)) {
 			hsnap_block_index_deinit(index);
 			return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the index of blocks");
 		}
@@ -70,7 +80,7 @@ void hsnap_block_index_deinit(struct hsnap_block_index *index)
 	if (!index)
 		return;
 	hsnap_vec_deinit(&index->spans);
-	hsnap_vec_deinit(&index->pages);
+	hsnap_vec_deinit(&index->cells);
 	*index = (struct hsnap_block_index){ 0 };
 }
 
@@ -95,18 +105,17 @@ static const struct hsnap_span *find_span(const struct hsnap_block_index *index,
 	return &spans[low - 1];
 }
 
-uint32_t hsnap_block_index_search(const struct hsnap_block_index *index, uint64_t value, uint32_t *hint)
+/* How many of the span's blocks start at or before the address, counted from block 0. */
+static uint32_t count_by_cell(const struct hsnap_block_index *index, const struct hsnap_span *span, uint64_t value)
 {
-	const struct hsnap_span *span = find_span(index, value, hint);
-	if (!span)
-		return HSNAP_NO_BLOCK;
+	const struct hsnap_cell *cell = index->cells.items + span->first_cell +
+					((value >> HSNAP_CELL_SHIFT) - (span->start >> HSNAP_CELL_SHIFT));
+	return cell->before + (uint32_t)__builtin_popcountll(cell->starts << (63 - value / 16 % 64));
+}
+
+static uint32_t count_by_halves(const struct hsnap_block_index *index, const struct hsnap_span *span, uint64_t value)
+{
 	uint32_t low = span->first, high = span->first + span->num;
-	if (span->num > 1) {
-		const uint32_t *page = index->pages.items + span->first_page +
-				       ((value >> HSNAP_INDEX_PAGE_SHIFT) - (span->start >> HSNAP_INDEX_PAGE_SHIFT));
-		low = page[0];
-		high = page[1];
-	}
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		if (index->blocks[middle].address <= value)
@@ -114,9 +123,16 @@ uint32_t hsnap_block_index_search(const struct hsnap_block_index *index, uint64_
 		else
 			high = middle;
 	}
-	/* The block before is the one that may hold it, be it of an earlier page. */
-	if (low == span->first)
+	return low;
+}
+
+uint32_t hsnap_block_index_search(const struct hsnap_block_index *index, uint64_t value, uint32_t *hint)
+{
+	const struct hsnap_span *span = find_span(index, value, hint);
+	if (!span)
 		return HSNAP_NO_BLOCK;
-	const struct hsnap_block *block = &index->blocks[low - 1];
-	return value - block->address < block->usable ? low - 1 : HSNAP_NO_BLOCK;
+	/* Never 0 of the span's: its first block starts where it starts. */
+	uint32_t block = (span->first_cell == HSNAP_NO_CELLS ? count_by_halves(index, span, value)
+							     : count_by_cell(index, span, value)) - 1;
+	return value - index->blocks[block].address < index->blocks[block].usable ? block : HSNAP_NO_BLOCK;
 }

@@ -2,9 +2,11 @@
 /*
  * index.h - which block does a word point into?
  *
- * Blocks are gathered into spans, stretches of address space with small gaps; a
- * span has the first block of each of its pages, so that a look-up is a search
- * among the blocks of one page.  A big block is a span of its own.
+ * Blocks are gathered into spans, stretches of address space with small gaps.  A
+ * span has a bit for each 16 bytes, set where a block starts, and how many
+ * blocks start before each 64 bits: a look-up touches one cell and one block.  A
+ * big block is a span of its own; where blocks are not aligned so, a span is
+ * searched by halves.
  */
 #ifndef HSNAP_CAPTURE_NAMING_INDEX_H
 #define HSNAP_CAPTURE_NAMING_INDEX_H
@@ -18,18 +20,25 @@
 #include "snapshot/graph/graph.h"
 
 #define HSNAP_NO_BLOCK UINT32_MAX
-#define HSNAP_INDEX_PAGE_SHIFT 12
+#define HSNAP_CELL_SHIFT 10 /* 64 bits of 16 bytes */
+#define HSNAP_NO_CELLS SIZE_MAX
+
+/* 1 KiB of address space. */
+struct hsnap_cell {
+	uint64_t starts; /* bit n: a block starts at 16 * n */
+	uint32_t before; /* number of the first block that starts at or after the cell */
+};
 
 struct hsnap_span {
 	uint64_t start, end;  /* first and last byte (end exclusive) of its blocks */
 	uint32_t first, num;  /* its blocks */
-	size_t first_page;    /* into pages: one entry a page and one at the end */
+	size_t first_cell;    /* into cells, or HSNAP_NO_CELLS */
 };
 
 struct hsnap_block_index {
 	const struct hsnap_block *blocks;
 	struct hsnap_vec(struct hsnap_span) spans;
-	struct hsnap_vec(uint32_t) pages;
+	struct hsnap_vec(struct hsnap_cell) cells;
 	uint64_t low, high;   /* no block begins below or ends above */
 };
 

@@ -2,6 +2,7 @@
 /* test_connect.c - words to edges, roots, and labels where there is no debug info. */
 #include <criterion/criterion.h>
 
+#include "capture/naming/index.h"
 #include "world.h"
 
 #define STACK(w, ...) world_stack((w), (const uint64_t[]){ __VA_ARGS__, 0 })
@@ -120,4 +121,49 @@ Test(connect, thousands_of_blocks_find_each_other)
 	for (hsnap_node_id n = hsnap_first_block(g) + 1; n < g->num_nodes; n++)
 		cr_expect_eq(g->edge_to[g->first_edge[n]] & ~HSNAP_EDGE_WEAK, n - 1);
 	world_destroy(w);
+}
+
+/* Every address of a heap, by the index and by looking at all blocks. */
+static void check_all(struct world *w, const char *what)
+{
+	struct hsnap_block_index index;
+	struct hsnap_error err;
+	cr_assert_eq(hsnap_block_index_init(&index, &w->heap, &err), HSNAP_OK);
+	const struct hsnap_block *blocks = w->heap.blocks.items;
+	uint32_t hint = 0, want = 0, num = (uint32_t)w->heap.blocks.num;
+	uint64_t end = blocks[num - 1].address + blocks[num - 1].usable + 5000;
+	for (uint64_t at = blocks[0].address - 5000; at < end; at++) {
+		while (want < num && at >= blocks[want].address + blocks[want].usable)
+			want++;
+		uint32_t expected = want < num && at >= blocks[want].address ? want : HSNAP_NO_BLOCK;
+		uint32_t got = hsnap_block_index_find(&index, at, &hint);
+		cr_assert_eq(got, expected, "%s: 0x%llx: want %u, got %u", what, (unsigned long long)at, expected, got);
+	}
+	hsnap_block_index_deinit(&index);
+}
+
+Test(connect, every_address_finds_its_block)
+{
+	static const struct {
+		const char *name;
+		uint64_t start, step; /* of the blocks: start + n * step + n % 7 * 16 */
+		uint64_t usable, odd;
+	} rows[] = {
+		{ "small", 0x10000000, 160, 24, 0 },
+		{ "touching", 0x10000010, 112, 16, 0 },
+		{ "unaligned", 0x10000003, 128, 20, 1 },
+		{ "far apart", 0x10000400, 70000, 24, 0 },
+		{ "big", 0x10000000, 300000, 270000, 0 },
+		{ "a cell's last", 0x100003f0, 1024, 1000, 0 },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		for (uint64_t n = 0; n < 24; n++) {
+			struct hsnap_block block = { .usable = rows[i].usable };
+			block.address = rows[i].start + n * rows[i].step + n % 7 * (rows[i].step < 1024 ? 16 : 0) + n % 2 * rows[i].odd;
+			cr_assert(hsnap_vec_push(&w->heap.blocks, block));
+		}
+		check_all(w, rows[i].name);
+		world_destroy(w);
+	}
 }

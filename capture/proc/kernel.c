@@ -95,15 +95,18 @@ static bool next_epoll(const char **at, uint64_t *id, uint64_t *value)
 	return false;
 }
 
-/* "ID: 0" and then "signal: 10/000055d0c2a012a0" */
+/* "ID: 0", and on the next line "signal: 10/000055d0c2a012a0"; then others, "ClockID: 1" among them. */
 static bool next_timer(const char **at, uint64_t *id, uint64_t *value)
 {
-	for (const char *line; (line = strstr(*at, "ID: "));) {
-		*at = line + 4;
-		const char *signal = strstr(line, "signal: ");
-		const char *slash = signal ? strchr(signal, '/') : NULL;
-		if (!slash)
+	while (**at) {
+		const char *line = *at;
+		*at += strcspn(*at, "\n");
+		*at += **at == '\n';
+		if (strncmp(line, "ID: ", 4) || strncmp(*at, "signal: ", 8))
 			continue;
+		const char *slash = strchr(*at, '/');
+		if (!slash)
+			break;
 		*id = strtoull(line + 4, NULL, 10);
 		*value = strtoull(slash + 1, NULL, 16);
 		return true;

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_refuse.c - each reason not to capture a process, and its cure, on recorded trees.
+ *
+ * A machine has one kernel and one cgroup version; Yama, hidden processes and small containers are
+ * shown to the code as folders.
+ */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "capture/freeze/refuse.h"
+#include "tests/capture/support/tree.h"
+
+#define NGINX(state, more) \
+	"Name:\tnginx\nState:\t" state "\nTgid:\t812\nPPid:\t1\n" more "\nUid:\t33\t33\t33\t33\n" \
+	"VmSize:\t  9000 kB\nThreads:\t1\n"
+#define OURS(uid, caps) "Name:\theapsnap\nState:\tR\nUid:\t" uid "\t0\t0\t0\nCapEff:\t" caps "\n"
+#define NO_CAPS "0000000000000000"
+#define PTRACE_CAP "0000000000080000"
+
+struct file {
+	const char *path, *text;
+};
+
+static const struct {
+	const char *name;
+	int denied; /* errno of the kernel's refusal; 0: found out early */
+	struct file files[4];
+	const char *message, *hint;
+} rows[] = {
+	{ "gone", 0, { { "proc/1/status", "" } }, "no such process", "" },
+	{ "hidden or just gone", ESRCH, { { "proc/1/status", "" } }, "exited while it was being captured", "" },
+	{ "zombie", 0,
+	  { { "proc/812/status", "Name:\tnginx\nState:\tZ (zombie)\nTgid:\t812\nPPid:\t7\nThreads:\t1\n" },
+	    { "proc/7/status", "Name:\tinit\nState:\tS\n" } },
+	  "it has exited (a zombie that init, pid 7, has not collected)", "" },
+	{ "main thread ended", 0,
+	  { { "proc/812/status", "Name:\tjava\nState:\tZ (zombie)\nTgid:\t812\nPPid:\t7\nThreads:\t23\n" } },
+	  "its main thread has ended while others run on: this version cannot take that", "" },
+	{ "kernel thread", 0,
+	  { { "proc/812/status", "Name:\tkworker/0:1\nState:\tI (idle)\nTgid:\t812\nPPid:\t2\nThreads:\t1\n" } },
+	  "it is a kernel thread and has no heap", "" },
+	{ "in the middle of its exit", 0,
+	  { { "proc/812/status", "Name:\tls\nState:\tR (running)\nTgid:\t812\nPPid:\t9\nThreads:\t1\n" } },
+	  "it is about to exit", "" },
+	{ "a thread", 0, { { "proc/812/status", "Name:\tw\nState:\tS\nTgid:\t800\nVmSize:\t1 kB\nThreads:\t2\n" } },
+	  "it is a thread of process 800", "heapsnap take -p 800" },
+	{ "traced", 0,
+	  { { "proc/812/status", NGINX("t (tracing stop)", "TracerPid:\t77") },
+	    { "proc/77/status", "Name:\tstrace\nState:\tS\nTgid:\t76\n" } },
+	  "it is already traced by strace (pid 76)", "a process has one tracer at a time: end strace first (kill 76)" },
+	{ "traced meanwhile", EPERM,
+	  { { "proc/812/status", NGINX("t (tracing stop)", "TracerPid:\t77") } },
+	  "it is already traced by ? (pid 77)", "a process has one tracer at a time: end ? first (kill 77)" },
+	{ "32-bit", 0, { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/812/exe", "\177ELF\1\1\1.........." } },
+	  "it is a 32-bit program, which this version cannot read", "" },
+	{ "nothing against it", 0,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/812/exe", "\177ELF\2\1\1.........." } }, NULL, NULL },
+	{ "another user's", EACCES,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("1000", NO_CAPS) } },
+	  "not permitted: it runs as uid 33, we as uid 1000",
+	  "needs CAP_SYS_PTRACE: sudo, docker --cap-add SYS_PTRACE, kubectl debug --profile=general" },
+	{ "Yama 1", EPERM,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("33", NO_CAPS) },
+	    { "proc/sys/kernel/yama/ptrace_scope", "1\n" } },
+	  "not permitted: kernel.yama.ptrace_scope is 1",
+	  "needs CAP_SYS_PTRACE: sudo, docker --cap-add SYS_PTRACE, kubectl debug --profile=general" },
+	{ "Yama 2", EPERM,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("33", NO_CAPS) },
+	    { "proc/sys/kernel/yama/ptrace_scope", "2\n" } },
+	  "not permitted: kernel.yama.ptrace_scope is 2",
+	  "needs CAP_SYS_PTRACE: sudo, docker --cap-add SYS_PTRACE, kubectl debug --profile=general" },
+	{ "Yama 3, root as well", EPERM,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("0", PTRACE_CAP) },
+	    { "proc/sys/kernel/yama/ptrace_scope", "3\n" } },
+	  "not permitted: kernel.yama.ptrace_scope is 3: nobody may attach",
+	  "set kernel.yama.ptrace_scope to 2 or less in /etc/sysctl.d and restart the machine" },
+	{ "not dumpable", EPERM,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("33", NO_CAPS) } },
+	  "not permitted: it is not dumpable (set-user-id, capabilities or prctl)",
+	  "needs CAP_SYS_PTRACE: sudo, docker --cap-add SYS_PTRACE, kubectl debug --profile=general" },
+	{ "a security module", EPERM,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("0", PTRACE_CAP) } },
+	  "not permitted, though we have CAP_SYS_PTRACE: a security module or another user namespace",
+	  "run heapsnap as root on the host, outside of any container" },
+	{ "an odd refusal", EIO, { { "proc/812/status", NGINX("S", "TracerPid:\t0") } },
+	  "the kernel refuses: Input/output error", "" },
+};
+
+ParameterizedTestParameters(refuse, reasons)
+{
+	static size_t index[sizeof(rows) / sizeof(*rows)];
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		index[i] = i;
+	return cr_make_param_array(size_t, index, sizeof(rows) / sizeof(*rows));
+}
+
+ParameterizedTest(size_t *row, refuse, reasons)
+{
+	struct hsnap_proc proc;
+	struct hsnap_error err = { 0 };
+	tree_create(&proc);
+	for (size_t i = 0; i < 4 && rows[*row].files[i].path; i++)
+		tree_write(&proc, rows[*row].files[i].path, rows[*row].files[i].text);
+	enum hsnap_code code = rows[*row].denied ? hsnap_refuse_denied(&proc, 812, rows[*row].denied, &err)
+						 : hsnap_refuse_early(&proc, 812, &err);
+	cr_expect_eq(code, rows[*row].message ? HSNAP_REFUSED : HSNAP_OK, "%s", rows[*row].name);
+	cr_expect_str_eq(err.message, rows[*row].message ? rows[*row].message : "", "%s: %s", rows[*row].name,
+			 err.message);
+	cr_expect_str_eq(err.hint, rows[*row].hint ? rows[*row].hint : "", "%s: %s", rows[*row].name, err.hint);
+	tree_destroy(&proc);
+}
+
+Test(refuse, itself)
+{
+	struct hsnap_proc proc;
+	struct hsnap_error err = { 0 };
+	cr_assert_eq(hsnap_proc_init(&proc, "/", NULL), HSNAP_OK);
+	cr_expect_eq(hsnap_refuse_early(&proc, getpid(), &err), HSNAP_REFUSED);
+	cr_expect_str_eq(err.message, "it is heapsnap itself");
+	hsnap_proc_deinit(&proc);
+}
+
+#define MIB ((uint64_t)1 << 20)
+#define MEMINFO "MemTotal:       8388608 kB\nMemFree:  100 kB\nMemAvailable:    1048576 kB\n"
+#define V2_MOUNT "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+#define V1_MOUNT(top) "35 31 0:32 " top " /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
+
+static const struct {
+	const char *name;
+	uint64_t bytes;
+	struct file files[9];
+	const char *message; /* NULL: there is room */
+} needs[] = {
+	{ "the machine has room", 500 * MIB, { { "proc/meminfo", MEMINFO } }, NULL },
+	{ "the machine has too little", 700 * MIB, { { "proc/meminfo", MEMINFO } },
+	  "needs 1050 MiB, this machine has 1024 of 8192 MiB left" },
+	{ "a small process has a need too", 1, { { "proc/meminfo", "MemTotal: 65536 kB\nMemAvailable: 16384 kB\n" } },
+	  "needs 32 MiB, this machine has 16 of 64 MiB left" },
+	{ "version 2, our own cgroup", 124153856,
+	  { { "proc/meminfo", MEMINFO },
+	    { "proc/self/cgroup", "0::/kubepods/pod1/c1\n" },
+	    { "proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n" V2_MOUNT },
+	    { "sys/fs/cgroup/kubepods/pod1/c1/memory.max", "536870912\n" },
+	    { "sys/fs/cgroup/kubepods/pod1/c1/memory.current", "446693376\n" },
+	    { "sys/fs/cgroup/kubepods/pod1/c1/memory.stat", "anon 1\ninactive_file 10485760\nactive_file 99\n" } },
+	  "needs 178 MiB, this cgroup has 96 of 512 MiB left" },
+	{ "version 2, a level above us", 100 * MIB,
+	  { { "proc/meminfo", MEMINFO },
+	    { "proc/self/cgroup", "0::/pod/c1\n" },
+	    { "proc/self/mountinfo", V2_MOUNT },
+	    { "sys/fs/cgroup/pod/c1/memory.max", "max\n" },
+	    { "sys/fs/cgroup/pod/c1/memory.current", "104857600\n" },
+	    { "sys/fs/cgroup/pod/memory.max", "209715200\n" },
+	    { "sys/fs/cgroup/pod/memory.current", "104857600\n" } },
+	  "needs 150 MiB, this cgroup has 100 of 200 MiB left" },
+	{ "version 2, no limit at all", 100 * MIB,
+	  { { "proc/meminfo", MEMINFO },
+	    { "proc/self/cgroup", "0::/pod\n" },
+	    { "proc/self/mountinfo", V2_MOUNT },
+	    { "sys/fs/cgroup/pod/memory.max", "max\n" },
+	    { "sys/fs/cgroup/pod/memory.current", "104857600\n" } },
+	  NULL },
+	{ "version 2, in a namespace of its own", 100 * MIB,
+	  { { "proc/meminfo", MEMINFO },
+	    { "proc/self/cgroup", "0::/\n" },
+	    { "proc/self/mountinfo", V2_MOUNT },
+	    { "sys/fs/cgroup/memory.max", "209715200\n" },
+	    { "sys/fs/cgroup/memory.current", "104857600\n" } },
+	  "needs 150 MiB, this cgroup has 100 of 200 MiB left" },
+	{ "version 1, mounted from our own cgroup down", 100 * MIB,
+	  { { "proc/meminfo", MEMINFO },
+	    { "proc/self/cgroup", "5:cpu,cpuacct:/\n4:memory:/docker/abc\n0::/\n" },
+	    { "proc/self/mountinfo", V1_MOUNT("/docker/abc") },
+	    { "sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456\n" },
+	    { "sys/fs/cgroup/memory/memory.usage_in_bytes", "209715200\n" },
+	    { "sys/fs/cgroup/memory/memory.stat", "cache 0\ntotal_inactive_file 52428800\n" } },
+	  "needs 150 MiB, this cgroup has 106 of 256 MiB left" },
+	{ "version 1, two levels up", 100 * MIB,
+	  { { "proc/meminfo", MEMINFO },
+	    { "proc/self/cgroup", "4:memory:/a/b/c\n" },
+	    { "proc/self/mountinfo", V1_MOUNT("/") },
+	    { "sys/fs/cgroup/memory/a/memory.limit_in_bytes", "104857600\n" },
+	    { "sys/fs/cgroup/memory/a/memory.usage_in_bytes", "209715200\n" },
+	    { "sys/fs/cgroup/memory/a/b/c/memory.limit_in_bytes", "9223372036854771712\n" },
+	    { "sys/fs/cgroup/memory/a/b/c/memory.usage_in_bytes", "1\n" } },
+	  "needs 150 MiB, this cgroup has 0 of 100 MiB left" },
+};
+
+ParameterizedTestParameters(refuse, needs)
+{
+	static size_t index[sizeof(needs) / sizeof(*needs)];
+	for (size_t i = 0; i < sizeof(needs) / sizeof(*needs); i++)
+		index[i] = i;
+	return cr_make_param_array(size_t, index, sizeof(needs) / sizeof(*needs));
+}
+
+ParameterizedTest(size_t *row, refuse, needs)
+{
+	struct hsnap_proc proc;
+	struct hsnap_error err = { 0 };
+	tree_create(&proc);
+	for (size_t i = 0; i < 9 && needs[*row].files[i].path; i++)
+		tree_write(&proc, needs[*row].files[i].path, needs[*row].files[i].text);
+	enum hsnap_code code = hsnap_refuse_need(&proc, needs[*row].bytes, &err);
+	cr_expect_eq(code, needs[*row].message ? HSNAP_REFUSED : HSNAP_OK, "%s: %s", needs[*row].name, err.message);
+	cr_expect_str_eq(err.message, needs[*row].message ? needs[*row].message : "", "%s: %s", needs[*row].name,
+			 err.message);
+	cr_expect_eq(!err.hint[0], !needs[*row].message, "%s: %s", needs[*row].name, err.hint);
+	tree_destroy(&proc);
+}

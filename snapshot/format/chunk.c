@@ -44,7 +44,7 @@ void hsnap_buffer_deinit(struct hsnap_buffer *buffer)
 
 uint8_t *hsnap_buffer_room(struct hsnap_buffer *buffer, size_t extra)
 {
-	if (extra <= buffer->capacity - buffer->num)
+	if (buffer->bytes && extra <= buffer->capacity - buffer->num)
 		return buffer->bytes + buffer->num;
 	size_t want = buffer->num + extra, capacity = buffer->capacity * 2;
 	if (capacity < want)
@@ -129,10 +129,10 @@ static bool compress_bytes(struct hsnap_zip *zip, const uint8_t *bytes, size_t l
 	return true;
 }
 
-/* Loading is the faster for each chunk that does not need inflating: 1 part in 32 must be won. */
+/* Loading is the faster for each chunk that does not need inflating: 1 part in 12 must be won. */
 static bool helps(size_t before, size_t after)
 {
-	return after < before - before / 32;
+	return after < before - before / 12;
 }
 
 bool hsnap_chunk_pack(struct hsnap_zip *zip, const struct hsnap_buffer *raw, struct hsnap_buffer *stored,

@@ -129,6 +129,11 @@ enum hsnap_code hsnap_output_open(struct hsnap_output *out, const char *path, bo
 enum hsnap_code hsnap_output_write(struct hsnap_output *out, const void *bytes, uint64_t len, struct hsnap_error *err)
 {
 	const char *at = bytes;
+	if (out->memory) {
+		hsnap_buffer_put(out->memory, bytes, len);
+		out->written += len;
+		return out->memory->full ? hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory") : HSNAP_OK;
+	}
 	while (len) {
 		ssize_t done = write(out->fd, at, len > (1u << 30) ? 1u << 30 : len);
 		if (done < 0 && errno == EINTR)
@@ -156,7 +161,7 @@ static bool take_name(struct hsnap_output *out)
 
 enum hsnap_code hsnap_output_commit(struct hsnap_output *out, struct hsnap_error *err)
 {
-	if (out->standard)
+	if (out->standard || out->memory)
 		return HSNAP_OK;
 	if (fsync(out->fd))
 		return fail(out, err, "write");
@@ -184,5 +189,6 @@ void hsnap_output_close(struct hsnap_output *out)
 	if (out->folder >= 0)
 		close(out->folder);
 	free(out->name);
-	unblock_signals(out);
+	if (!out->memory)
+		unblock_signals(out);
 }

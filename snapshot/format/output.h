@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "snapshot/base/error.h"
+#include "snapshot/format/chunk.h"
 
 struct hsnap_output {
 	const char *path; /* as the user gave it; borrowed */
@@ -20,6 +21,7 @@ struct hsnap_output {
 	int folder, fd;
 	bool force, standard, folder_readable;
 	uint64_t written;
+	struct hsnap_buffer *memory; /* not NULL: there is no file, the bytes go here */
 	sigset_t mask; /* the thread's before we blocked SIGXFSZ and SIGPIPE */
 };
 

@@ -6,6 +6,8 @@
  * are coded and compressed on all cores, a batch at a time, and written in
  * order: memory is bounded by the batch, whatever the size of the heap.
  */
+#include "snapshot/format/writer.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -362,16 +364,30 @@ static void deinit(struct writer *writer)
 	hsnap_vec_deinit(&writer->map);
 }
 
+static enum hsnap_code write_to(const struct hsnap_snapshot *snapshot, struct hsnap_output *out,
+				struct hsnap_error *err)
+{
+	struct writer writer = { .snapshot = snapshot, .out = out, .pool.lock = PTHREAD_MUTEX_INITIALIZER, .err = err };
+	enum hsnap_code code = write_all(&writer);
+	deinit(&writer);
+	return code;
+}
+
 enum hsnap_code hsnap_snapshot_write(const struct hsnap_snapshot *snapshot, const char *path, bool force,
 				     uint64_t *ret_size, struct hsnap_error *err)
 {
-	hsnap_auto(hsnap_output_close) struct hsnap_output out = { 0 };
-	struct writer writer = { .snapshot = snapshot, .out = &out, .pool.lock = PTHREAD_MUTEX_INITIALIZER, .err = err };
+	hsnap_auto(hsnap_output_close) struct hsnap_output out;
 	enum hsnap_code code = hsnap_output_open(&out, path, force, err);
 	if (!code)
-		code = write_all(&writer);
+		code = write_to(snapshot, &out, err);
 	if (!code && ret_size)
 		*ret_size = out.written;
-	deinit(&writer);
 	return code;
+}
+
+enum hsnap_code hsnap_snapshot_write_bytes(const struct hsnap_snapshot *snapshot, struct hsnap_buffer *bytes,
+					   struct hsnap_error *err)
+{
+	struct hsnap_output out = { .path = "memory", .folder = -1, .fd = -1, .memory = bytes };
+	return write_to(snapshot, &out, err);
 }

@@ -84,6 +84,8 @@ static bool descend_members(struct search *search, const struct hsnap_type *type
 			    unsigned depth, bool flexible)
 {
 	bool found = false;
+	if (!type->num_members)
+		return false;
 	const struct hsnap_member *members = search->snapshot->members.items + type->first_member;
 	for (uint32_t i = 0; i < type->num_members && members[i].offset <= offset; i++) {
 		if (search->rank == AT_POINTER || ++search->work > MAX_WORK)

@@ -6,7 +6,7 @@
  *
  * The heap is like a program's: types and call sites by Zipf's law, a tenth of
  * them of varying size, addresses as glibc gives them with holes, two edges a
- * block (none in a third of the types), 80 % of them to blocks nearby.  The
+ * block (none in half of the types), 80 % of them to blocks nearby.  The
  * peer is what a straightforward tool would write: a row of 20 bytes a block
  * and 8 an edge, through zlib -1.
  */
@@ -68,7 +68,8 @@ static void make_kinds(void)
 		struct kind *kind = &kinds[k];
 		kind->varies = !random_below(&rng, 10);
 		kind->size = 16 + 8 * (uint32_t)random_below(&rng, 24);
-		kind->num_slots = k % 3 == 1 || kind->varies ? 0 : 1 + (uint32_t)random_below(&rng, MAX_SLOTS);
+		bool leaf = kind->varies || (k % 3 && k % 7 != 1);
+		kind->num_slots = leaf ? 0 : 1 + (uint32_t)random_below(&rng, MAX_SLOTS);
 		if (kind->num_slots > kind->size / 8)
 			kind->num_slots = kind->size / 8;
 		kind->num_optional = kind->num_slots / 3;

@@ -116,7 +116,7 @@ static void set_wild(struct hsnap_snapshot *s, struct random *random, hsnap_node
 {
 	struct hsnap_graph *graph = &s->graph;
 	bool root = node < hsnap_first_block(graph);
-	uint64_t size = any(random, INT64_MAX / 2), slack = any(random, 1u << random_below(random, 62) << 1);
+	uint64_t size = any(random, INT64_MAX / 2), slack = any(random, 2ull << random_below(random, 61));
 	graph->site[node] = (uint32_t)random_below(random, s->stacks.num);
 	graph->epoch[node] = (uint16_t)any(random, UINT16_MAX);
 	graph->type[node] = (hsnap_type_id)random_below(random, s->types.num);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_snapshot.c - any bytes as a snapshot's file.
+ *
+ * Property: what is read can be written, and is the same when read again.  The
+ * checksums are put right first (libFuzzer would never hit them), so that what
+ * is tried is everything behind them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "snapshot/base/cleanup.h"
+#include "snapshot/format/layout.h"
+#include "snapshot/format/writer.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/support/compare.h"
+
+#define ALL (HSNAP_LOAD_MEMBERS | HSNAP_LOAD_NODES | HSNAP_LOAD_EDGES)
+
+static void check(bool holds, const char *what)
+{
+	if (holds)
+		return;
+	fprintf(stderr, "fuzz_snapshot: %s\n", what);
+	abort();
+}
+
+static uint64_t number(const uint8_t *at, unsigned bytes)
+{
+	uint64_t value = 0;
+	memcpy(&value, at, bytes);
+	return value;
+}
+
+/* A varint of the index; NULL past its end. */
+static uint8_t *skip_varint(uint8_t *at, const uint8_t *end, uint64_t *ret)
+{
+	*ret = 0;
+	for (unsigned shift = 0; at && at < end; shift += 7) {
+		if (shift < 64)
+			*ret |= (uint64_t)(*at & 0x7f) << shift;
+		if (*at++ < 0x80)
+			return at;
+	}
+	return NULL;
+}
+
+/* Make each checksum of the index, and the index's own, match. */
+static void mend(uint8_t *bytes, size_t size)
+{
+	if (size < HSNAP_FORMAT_HEADER + HSNAP_FORMAT_TAIL)
+		return;
+	uint8_t *tail = bytes + size - HSNAP_FORMAT_TAIL;
+	uint64_t len = number(tail, 8), left = size - HSNAP_FORMAT_HEADER - HSNAP_FORMAT_TAIL, num, value, stored;
+	if (len > left)
+		return;
+	uint64_t body = left - len, used = 0;
+	uint8_t *index = tail - len, *at = skip_varint(index, tail, &num);
+	while (at && num--) {
+		for (int field = 0; field < 3; field++)
+			at = skip_varint(at, tail, &value);
+		at = skip_varint(at, tail, &stored);
+		if (!at || tail - at < 4 || stored > body - used)
+			break;
+		uint32_t crc = (uint32_t)crc32(0, bytes + HSNAP_FORMAT_HEADER + used, (uInt)stored);
+		memcpy(at, &crc, 4);
+		at += 4;
+		used += stored;
+	}
+	memcpy(tail + 8, &(uint64_t){ size }, 8);
+	uint32_t crc = (uint32_t)crc32(0, bytes, HSNAP_FORMAT_HEADER);
+	crc = (uint32_t)crc32(crc, index, (uInt)(len + 16));
+	memcpy(tail + 16, &crc, 4);
+}
+
+static void read_write_read(const uint8_t *bytes, size_t size)
+{
+	hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *first = NULL, *again = NULL;
+	struct hsnap_buffer written = { 0 };
+	struct hsnap_error err = { 0 };
+	char text[256];
+	enum hsnap_code code = hsnap_snapshot_read_bytes(bytes, size, ALL, &first, &err);
+	if (code) {
+		check(code == HSNAP_FORMAT || code == HSNAP_UNSUPPORTED || code == HSNAP_NO_MEMORY, err.message);
+		check(err.message[0], "an error without a message");
+		return;
+	}
+	check(!hsnap_snapshot_write_bytes(first, &written, &err), err.message);
+	check(!hsnap_snapshot_read_bytes(written.bytes, written.num, ALL, &again, &err), err.message);
+	check(snapshots_equal(first, again, ALL, text, sizeof(text)), text);
+	hsnap_buffer_deinit(&written);
+	check(!hsnap_snapshot_mark(first, &err) && !hsnap_snapshot_summarize(first, &err), err.message);
+	for (hsnap_type_id type = 0; type < first->types.num && type < 50; type++) {
+		hsnap_member_path(first, type, first->types.items[type].size / 2, text, sizeof(text));
+		free(hsnap_type_identity(first, type));
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	uint8_t *copy = malloc(size ? size : 1);
+	check(copy, "out of memory");
+	memcpy(copy, bytes, size);
+	read_write_read(copy, size);
+	mend(copy, size);
+	read_write_read(copy, size);
+	free(copy);
+	return 0;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* test_damage.c - whatever is not a whole snapshot is refused, and says why. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "snapshot/base/cleanup.h"
+#include "snapshot/format/layout.h"
+#include "snapshot/format/writer.h"
+#include "tests/support/compare.h"
+#include "tests/support/folder.h"
+#include "tests/support/graph_text.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/repack.h"
+
+#define ALL (HSNAP_LOAD_MEMBERS | HSNAP_LOAD_NODES | HSNAP_LOAD_EDGES)
+
+static struct file small_file(void)
+{
+	hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *s = random_snapshot(&(struct random_shape){
+		.seed = 3, .num_types = 8, .num_stacks = 3, .num_roots = 4, .num_blocks = 40, .num_edges = 60, .crowd = 50,
+		.style = RANDOM_WILD });
+	return file_of_snapshot(s);
+}
+
+/* More than a chunk of each column, and long offsets too. */
+static struct file large_file(void)
+{
+	hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *s = random_snapshot(&(struct random_shape){
+		.seed = 4, .num_types = 5000, .num_stacks = 500, .num_roots = 100, .num_blocks = 70000, .num_edges = 140000,
+		.crowd = 5000, .style = RANDOM_WILD });
+	return file_of_snapshot(s);
+}
+
+/* The code; on success the snapshot is checked to be usable and freed. */
+static enum hsnap_code read_code(const void *bytes, size_t size, struct hsnap_error *err)
+{
+	hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *read = NULL;
+	*err = (struct hsnap_error){ 0 };
+	enum hsnap_code code = hsnap_snapshot_read_bytes(bytes, size, ALL, &read, err);
+	cr_assert_eq(code != HSNAP_OK, read == NULL, "a snapshot came with an error, or none without");
+	return code;
+}
+
+Test(damage, every_flip_of_a_small_file_is_seen, .init = folder_make, .fini = folder_remove)
+{
+	struct file file = small_file();
+	struct hsnap_error err;
+	cr_assert_eq(read_code(file.bytes, file.size, &err), HSNAP_OK, "%s", err.message);
+	for (size_t at = 0; at < file.size; at++) {
+		const uint8_t masks[] = { (uint8_t)(1u << at % 8), 0xff };
+		for (size_t m = 0; m < sizeof(masks); m++) {
+			file.bytes[at] ^= masks[m];
+			enum hsnap_code code = read_code(file.bytes, file.size, &err);
+			cr_expect(code == HSNAP_FORMAT || code == HSNAP_UNSUPPORTED, "byte %zu of %zu, mask %x: code %d", at,
+				  file.size, masks[m], code);
+			cr_expect(err.message[0], "byte %zu: no message", at);
+			file.bytes[at] ^= masks[m];
+		}
+	}
+	free(file.bytes);
+}
+
+Test(damage, a_flip_in_any_chunk_names_its_section, .init = folder_make, .fini = folder_remove)
+{
+	struct file file = large_file();
+	struct repack repack;
+	repack_open(&repack, file.bytes, file.size);
+	bool seen[HSNAP_NUM_SECTIONS] = { 0 };
+	uint64_t offset = HSNAP_FORMAT_HEADER;
+	for (size_t i = 0; i < repack.chunks.num; i++) {
+		const struct hsnap_chunk *chunk = &repack.chunks.items[i];
+		struct hsnap_error err;
+		char want[64];
+		snprintf(want, sizeof(want), "its %s at byte %llu: its checksum", hsnap_section_name(chunk->section),
+			 (unsigned long long)offset);
+		seen[chunk->section] |= chunk->stored;
+		if (chunk->stored) {
+			file.bytes[offset + chunk->stored / 2] ^= 4;
+			cr_expect_eq(read_code(file.bytes, file.size, &err), HSNAP_FORMAT);
+			cr_expect(strstr(err.message, want), "'%s' in '%s'", want, err.message);
+			cr_expect_eq(err.where, offset);
+			file.bytes[offset + chunk->stored / 2] ^= 4;
+		}
+		offset += chunk->stored;
+	}
+	for (unsigned section = HSNAP_SECTION_FACTS; section < HSNAP_NUM_SECTIONS; section++)
+		cr_expect(seen[section], "the file has no %s to damage", hsnap_section_name(section));
+	repack_close(&repack);
+	free(file.bytes);
+}
+
+Test(damage, every_cut_of_a_small_file_is_seen, .init = folder_make, .fini = folder_remove)
+{
+	struct file file = small_file();
+	struct hsnap_error err;
+	for (size_t size = 0; size < file.size; size++) {
+		/* A copy of just this size: reading past it is seen by the sanitizer. */
+		uint8_t *copy = malloc(size ? size : 1);
+		memcpy(copy, file.bytes, size);
+		cr_expect_eq(read_code(copy, size, &err), HSNAP_FORMAT, "cut to %zu", size);
+		cr_expect(strstr(err.message, size ? "cut short" : "empty"), "cut to %zu: %s", size, err.message);
+		free(copy);
+	}
+	file.bytes = realloc(file.bytes, file.size + 1);
+	file.bytes[file.size] = 0;
+	cr_expect_eq(read_code(file.bytes, file.size + 1, &err), HSNAP_FORMAT, "a byte too many");
+	free(file.bytes);
+}
+
+/* The same through a file: here the reader asks for pieces. */
+Test(damage, a_cut_file_on_disk_names_itself, .init = folder_make, .fini = folder_remove)
+{
+	struct file file = small_file();
+	struct hsnap_error err;
+	struct hsnap_snapshot *read = NULL;
+	file_write(in_folder("cut.snap"), file.bytes, file.size / 2);
+	cr_assert_eq(hsnap_snapshot_read(in_folder("cut.snap"), ALL, &read, &err), HSNAP_FORMAT);
+	cr_expect(strstr(err.message, "cut.snap': the snapshot is cut short"), "%s", err.message);
+	cr_assert_eq(hsnap_snapshot_read(in_folder("absent.snap"), ALL, &read, &err), HSNAP_IO);
+	cr_expect(strstr(err.message, "absent.snap': No such file"), "%s", err.message);
+	cr_assert_eq(hsnap_snapshot_read(folder_path(), ALL, &read, &err), HSNAP_IO);
+	cr_expect(strstr(err.message, "Is a directory"), "%s", err.message);
+	free(file.bytes);
+}
+
+static const struct {
+	const char *bytes;
+	size_t size;
+	enum hsnap_code code;
+	const char *message;
+} foreign[] = {
+	{ "", 0, HSNAP_FORMAT, "empty" },
+	{ "\x7f" "ELF\2\1\1\0\0\0\0\0\0\0\0\0", 16, HSNAP_FORMAT, "not a heapsnap snapshot" },
+	{ "#!/bin/sh\necho hello, what is this\n", 35, HSNAP_FORMAT, "not a heapsnap snapshot" },
+	{ "x", 1, HSNAP_FORMAT, "not a heapsnap snapshot" },
+	{ "\x89HSNAP\n", 7, HSNAP_FORMAT, "not a heapsnap snapshot" }, /* after a copy in text mode */
+	{ "\x89HSN", 4, HSNAP_FORMAT, "cut short" },
+	{ "\x89HSNAP\r\n\2\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 2, made by a newer heapsnap; this one reads format 1" },
+	{ "\x89HSNAP\r\n\0\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 0, made by an older heapsnap; this one reads format 1" },
+	{ "\x89HSNAP\r\n\1\0\0\0\1\0\0\0", 16, HSNAP_FORMAT, "unknown flags" },
+	{ "\x89HSNAP\r\n\1\0\0\0\0\0\0\0", 16, HSNAP_FORMAT, "cut short" },
+};
+
+Test(damage, what_is_no_snapshot_says_so)
+{
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++) {
+		struct hsnap_error err;
+		enum hsnap_code code = read_code(foreign[i].bytes, foreign[i].size, &err);
+		cr_expect_eq(code, foreign[i].code, "%s: code %d", foreign[i].message, code);
+		cr_expect(strstr(err.message, foreign[i].message), "want '%s', got '%s'", foreign[i].message, err.message);
+	}
+}
+
+/* ---- an index that lies, with its checksum right ---- */
+
+static const struct {
+	const char *name;
+	struct hsnap_chunk chunks[3]; /* beside `stored` bytes of zeros for each */
+	const char *message;
+} indexes[] = {
+	{ "no chunk at all", { { 0 } }, "its facts are missing" },
+	{ "a section that is not known", { { .section = 99, .items = 1, .raw = 4, .stored = 4 } }, "unknown section" },
+	{ "gigabytes from four bytes", { { .section = HSNAP_SECTION_KINDS, .items = 65536, .raw = 1u << 24, .stored = 4 } }, "impossible size" },
+	{ "a chunk larger than any", { { .section = HSNAP_SECTION_TABLE_STRINGS, .items = 1u << 25, .raw = 1u << 25, .stored = 100000 } }, "impossible size" },
+	{ "larger when compressed", { { .section = HSNAP_SECTION_TABLE_STRINGS, .items = 4, .raw = 4, .stored = 8 } }, "impossible size" },
+	{ "more records than bytes", { { .section = HSNAP_SECTION_TYPES, .items = 1u << 30, .raw = 4, .stored = 4 } }, "impossible count" },
+	{ "more nodes than bytes", { { .section = HSNAP_SECTION_KINDS, .items = 65536, .raw = 4, .stored = 4 } }, "impossible count" },
+	{ "more nodes than a chunk has", { { .section = HSNAP_SECTION_SIZES, .items = 65537, .raw = 4, .stored = 4 } }, "impossible count" },
+	{ "more edges than steps", { { .section = HSNAP_SECTION_STEPS, .items = 100, .raw = 4, .stored = 4 } }, "impossible count" },
+	{ "counts that overflow", { { .section = HSNAP_SECTION_SLOTS, .items = UINT64_MAX, .raw = 4, .stored = 4 },
+				    { .section = HSNAP_SECTION_SLOTS, .items = 2, .raw = 4, .stored = 4 } }, "counts too much" },
+	{ "two chunks of facts", { { .section = HSNAP_SECTION_FACTS, .items = 1, .raw = 4, .stored = 4 },
+				   { .section = HSNAP_SECTION_FACTS, .items = 1, .raw = 4, .stored = 4 } }, "facts are missing" },
+};
+
+Test(damage, a_lying_index_gets_no_memory)
+{
+	for (size_t i = 0; i < sizeof(indexes) / sizeof(*indexes); i++) {
+		struct hsnap_chunks chunks = { 0 };
+		struct hsnap_buffer body = { 0 }, index = { 0 };
+		static const uint8_t zeros[100000];
+		for (size_t c = 0; c < 3 && indexes[i].chunks[c].section; c++) {
+			cr_assert(hsnap_vec_push(&chunks, indexes[i].chunks[c]));
+			hsnap_buffer_put(&body, zeros, indexes[i].chunks[c].stored);
+		}
+		hsnap_index_write(&chunks, &index);
+		struct hsnap_buffer file = file_with_index(&body, &index, HSNAP_FORMAT_VERSION);
+		struct hsnap_error err;
+		cr_expect_eq(read_code(file.bytes, file.num, &err), HSNAP_FORMAT, "%s", indexes[i].name);
+		cr_expect(strstr(err.message, indexes[i].message), "%s: want '%s', got '%s'", indexes[i].name,
+			  indexes[i].message, err.message);
+		/* And with a byte that the index does not account for. */
+		hsnap_buffer_put(&body, zeros, 1);
+		struct hsnap_buffer longer = file_with_index(&body, &index, HSNAP_FORMAT_VERSION);
+		cr_expect_eq(read_code(longer.bytes, longer.num, &err), HSNAP_FORMAT);
+		hsnap_buffer_deinit(&file);
+		hsnap_buffer_deinit(&longer);
+		hsnap_buffer_deinit(&body);
+		hsnap_buffer_deinit(&index);
+		hsnap_vec_deinit(&chunks);
+	}
+}
+
+/* ---- chunks that lie, with their checksums right ---- */
+
+/* What is read must be fit to be used: it can be written, and is the same when read again. */
+static void check_usable(const struct hsnap_buffer *file, size_t chunk, size_t at)
+{
+	hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *read = NULL, *again = NULL;
+	struct hsnap_error err;
+	char text[256];
+	if (hsnap_snapshot_read_bytes(file->bytes, file->num, ALL, &read, &err)) {
+		cr_expect(err.code == HSNAP_FORMAT || err.code == HSNAP_UNSUPPORTED, "chunk %zu, byte %zu: %s", chunk, at,
+			  err.message);
+		return;
+	}
+	struct hsnap_buffer bytes = { 0 };
+	cr_assert_eq(hsnap_snapshot_write_bytes(read, &bytes, &err), HSNAP_OK, "chunk %zu, byte %zu: %s", chunk, at,
+		     err.message);
+	cr_assert_eq(hsnap_snapshot_read_bytes(bytes.bytes, bytes.num, ALL, &again, &err), HSNAP_OK, "%s", err.message);
+	hsnap_buffer_deinit(&bytes);
+	cr_expect(snapshots_equal(read, again, ALL, text, sizeof(text)), "chunk %zu, byte %zu: %s", chunk, at, text);
+	cr_assert_eq(hsnap_snapshot_mark(read, &err), HSNAP_OK);
+	cr_assert_eq(hsnap_snapshot_summarize(read, &err), HSNAP_OK);
+	for (hsnap_type_id type = 0; type < read->types.num; type++)
+		hsnap_member_path(read, type, 8, text, sizeof(text));
+}
+
+Test(damage, every_byte_of_every_chunk_may_lie, .init = folder_make, .fini = folder_remove, .timeout = 120)
+{
+	static const uint8_t masks[] = { 0x01, 0x7f, 0x80 };
+	struct file file = small_file();
+	struct repack repack;
+	repack_open(&repack, file.bytes, file.size);
+	for (size_t c = 0; c < repack.chunks.num; c++) {
+		struct hsnap_buffer *raw = &repack.raws[c];
+		for (size_t at = 0; at < raw->num; at++) {
+			uint8_t was = raw->bytes[at];
+			raw->bytes[at] ^= masks[at % 3];
+			struct hsnap_buffer lying = repack_file(&repack);
+			check_usable(&lying, c, at);
+			hsnap_buffer_deinit(&lying);
+			raw->bytes[at] = was;
+		}
+		if (!raw->num)
+			continue;
+		raw->num--;
+		struct hsnap_buffer lying = repack_file(&repack);
+		check_usable(&lying, c, raw->num);
+		hsnap_buffer_deinit(&lying);
+		raw->num++;
+	}
+	repack_close(&repack);
+	free(file.bytes);
+}
+
+/* ---- graphs that must not be written, so that nobody has to read them ---- */
+
+static void no_change(struct hsnap_snapshot *s) { (void)s; }
+static void type_in_itself(struct hsnap_snapshot *s) { s->members.items[0].type = type_from_text(s, "Outer"); }
+static void array_of_itself(struct hsnap_snapshot *s)
+{
+	hsnap_type_id array = type_from_text(s, "Inner[]");
+	s->types.items[array].element = array;
+}
+static void member_type(struct hsnap_snapshot *s) { s->members.items[0].type = (hsnap_type_id)s->types.num; }
+static void member_range(struct hsnap_snapshot *s) { s->types.items[type_from_text(s, "Outer")].num_members += 5; }
+static void element_of_struct(struct hsnap_snapshot *s) { s->types.items[type_from_text(s, "Outer")].element = 1; }
+static void kind_of_type(struct hsnap_snapshot *s) { s->types.items[1].kind = HSNAP_NUM_TYPE_KINDS; }
+static void module_of_type(struct hsnap_snapshot *s) { s->types.items[1].module = 9; }
+static void no_types(struct hsnap_snapshot *s) { s->types.num = 0; }
+static void no_stacks(struct hsnap_snapshot *s) { s->stacks.num = 0; }
+static void row_type(struct hsnap_snapshot *s) { s->rows.items[0].type = 999; }
+static void frame_range(struct hsnap_snapshot *s) { s->stacks.items[1].first_frame = UINT32_MAX; }
+static void frame_module(struct hsnap_snapshot *s) { s->frames.items[0].module = 9; }
+static void root_kind(struct hsnap_snapshot *s) { s->graph.roots.items[0].kind = HSNAP_NUM_ROOT_KINDS; }
+static void block_type(struct hsnap_snapshot *s) { s->graph.type[2] = 999; }
+static void block_site(struct hsnap_snapshot *s) { s->graph.site[2] = 999; }
+static void block_flags(struct hsnap_snapshot *s) { s->graph.flags[2] = 0x18; }
+static void block_order(struct hsnap_snapshot *s) { s->graph.address[3] = 1; }
+static void block_end(struct hsnap_snapshot *s) { s->graph.address[4] = UINT64_MAX - 1; }
+static void edge_target(struct hsnap_snapshot *s) { s->graph.edge_to[1] = s->graph.num_nodes; }
+static void edge_to_super_root(struct hsnap_snapshot *s) { s->graph.edge_to[1] = HSNAP_EDGE_WEAK; }
+static void edge_order(struct hsnap_snapshot *s) { s->graph.edge_offset[1] = 4000; }
+static void edge_first(struct hsnap_snapshot *s) { s->graph.first_edge[3] = 0; }
+static void edge_end(struct hsnap_snapshot *s) { s->graph.first_edge[s->graph.num_nodes]++; }
+static void half_loaded(struct hsnap_snapshot *s) { s->graph.num_roots++; }
+
+static const struct {
+	const char *name;
+	void (*change)(struct hsnap_snapshot *s);
+	const char *message; /* NULL: it is written */
+} refusals[] = {
+	{ "as it is", no_change, NULL },
+	{ "a type in itself", type_in_itself, "a type contains itself" },
+	{ "an array of itself", array_of_itself, "a type is an array or pointer of itself" },
+	{ "type of a member", member_type, "a member's type is out of range" },
+	{ "range of members", member_range, "a type's members are out of range" },
+	{ "element of a struct", element_of_struct, "a type's element is out of range" },
+	{ "kind of a type", kind_of_type, "a type's kind is out of range" },
+	{ "module of a type", module_of_type, "a type's module is out of range" },
+	{ "no types", no_types, "type 0 is not the unknown one" },
+	{ "no stacks", no_stacks, "there is no stack 0" },
+	{ "type of a row", row_type, "a row's type or state is out of range" },
+	{ "range of frames", frame_range, "a stack's frames are out of range" },
+	{ "module of a frame", frame_module, "a frame's module is out of range" },
+	{ "kind of a root", root_kind, "a root's kind or module is out of range" },
+	{ "type of a block", block_type, "a block's type or call site is out of range" },
+	{ "site of a block", block_site, "a block's type or call site is out of range" },
+	{ "flags of a block", block_flags, "a block's flags are out of range" },
+	{ "order of blocks", block_order, "the blocks are not in order of address" },
+	{ "end of a block", block_end, "a block's address is out of range" },
+	{ "target of an edge", edge_target, "an edge leads nowhere" },
+	{ "an edge to the super-root", edge_to_super_root, "an edge leads nowhere" },
+	{ "order of edges", edge_order, "a block's edges are not in order of their offsets" },
+	{ "order of first edges", edge_first, "the edges are not in order of their nodes" },
+	{ "number of edges", edge_end, "the graph's counts of edges differ" },
+	{ "number of roots", half_loaded, "the graph's counts of nodes differ" },
+};
+
+Test(damage, a_broken_graph_is_not_written, .init = folder_make, .fini = folder_remove)
+{
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
+		hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *s = snapshot_from_text(&(struct graph_text){
+			.types = "Outer=16{inner:Inner@0,next:Outer*@8} Inner=8{p:void*@0} Inner[]", .roots = "global:r",
+			.stacks = "make(a.c:1)<main", .blocks = "a:Outer&1 b:Inner c:Inner[]/80", .edges = "r>a a>b a>c a>a" });
+		struct hsnap_graph *graph = &s->graph;
+		uint32_t num_roots = graph->num_roots;
+		refusals[i].change(s);
+		struct hsnap_error err = { 0 };
+		enum hsnap_code code = hsnap_snapshot_write(s, in_folder("broken.snap"), true, NULL, &err);
+		cr_expect_eq(code, refusals[i].message ? HSNAP_UNSUPPORTED : HSNAP_OK, "%s: %s", refusals[i].name, err.message);
+		if (refusals[i].message) {
+			cr_expect(strstr(err.message, refusals[i].message), "%s: got '%s'", refusals[i].name, err.message);
+			cr_expect_eq(folder_count(), 0, "%s: something was left", refusals[i].name);
+		}
+		remove(in_folder("broken.snap"));
+		graph->num_roots = num_roots;
+	}
+}

@@ -20,7 +20,7 @@ struct code {
 };
 
 /* What is kept of the unit that is being answered for. */
-struct unit_code {
+struct hsnap_unit_code {
 	uint32_t unit; /* UINT32_MAX: none yet */
 	struct hsnap_vec(struct row) rows;
 	struct hsnap_vec(struct code) code;
@@ -30,7 +30,7 @@ struct unit_code {
 
 struct see_code {
 	struct hsnap_reader *reader;
-	struct unit_code *unit;
+	struct hsnap_unit_code *unit;
 	hsnap_die_key function;
 };
 
@@ -56,7 +56,7 @@ static int compare_rows(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-static void load_functions(struct hsnap_reader *reader, struct unit_code *unit)
+static void load_functions(struct hsnap_reader *reader, struct hsnap_unit_code *unit)
 {
 	hsnap_die_key start = reader->units.items[unit->unit].key;
 	uint64_t end = reader->units.items[unit->unit].end;
@@ -77,7 +77,7 @@ static void load_functions(struct hsnap_reader *reader, struct unit_code *unit)
 		qsort(unit->code.items, unit->code.num, sizeof(*unit->code.items), compare_code);
 }
 
-static void add_row(struct hsnap_reader *reader, struct unit_code *unit, Dwarf_Line line)
+static void add_row(struct hsnap_reader *reader, struct hsnap_unit_code *unit, Dwarf_Line line)
 {
 	Dwarf_Addr address = 0;
 	Dwarf_Unsigned number = 0, file = 0;
@@ -95,7 +95,7 @@ static void add_row(struct hsnap_reader *reader, struct unit_code *unit, Dwarf_L
 		hsnap_table_no_memory(reader);
 }
 
-static void load_lines(struct hsnap_reader *reader, struct unit_code *unit)
+static void load_lines(struct hsnap_reader *reader, struct hsnap_unit_code *unit)
 {
 	Dwarf_Die die = hsnap_die_at(reader->dies, reader->units.items[unit->unit].key);
 	Dwarf_Unsigned version = 0;
@@ -120,7 +120,7 @@ static void load_lines(struct hsnap_reader *reader, struct unit_code *unit)
 		qsort(unit->rows.items, unit->rows.num, sizeof(*unit->rows.items), compare_rows);
 }
 
-static const struct row *find_row(const struct unit_code *unit, uint64_t address)
+static const struct row *find_row(const struct hsnap_unit_code *unit, uint64_t address)
 {
 	size_t low = 0, high = unit->rows.num;
 	while (low < high) {
@@ -133,7 +133,7 @@ static const struct row *find_row(const struct unit_code *unit, uint64_t address
 	return low && !unit->rows.items[low - 1].end ? &unit->rows.items[low - 1] : NULL;
 }
 
-static const struct code *find_code(const struct unit_code *unit, uint64_t address)
+static const struct code *find_code(const struct hsnap_unit_code *unit, uint64_t address)
 {
 	size_t low = 0, high = unit->code.num;
 	while (low < high) {
@@ -144,6 +144,12 @@ static const struct code *find_code(const struct unit_code *unit, uint64_t addre
 			high = middle;
 	}
 	return low && address < unit->code.items[low - 1].high ? &unit->code.items[low - 1] : NULL;
+}
+
+hsnap_die_key hsnap_pcs_function_at(const struct hsnap_reader *reader, uint64_t address)
+{
+	const struct code *code = reader->code ? find_code(reader->code, address) : NULL;
+	return code && code->low == address ? code->function : 0;
 }
 
 static uint32_t find_unit(const struct hsnap_reader *reader, uint64_t address)
@@ -250,7 +256,7 @@ static void add_frame(struct hsnap_reader *reader, hsnap_die_key function, hsnap
 		hsnap_table_no_memory(reader);
 }
 
-static void answer_frames(struct hsnap_reader *reader, const struct unit_code *unit, hsnap_die_key function,
+static void answer_frames(struct hsnap_reader *reader, const struct hsnap_unit_code *unit, hsnap_die_key function,
 			  uint64_t address, struct hsnap_dpc *pc)
 {
 	hsnap_die_key inlined[MAX_INLINED];
@@ -285,6 +291,8 @@ struct collect {
 	struct hsnap_reader *reader;
 	uint64_t pc;
 	const struct scope *scope;
+	bool one_place; /* the first place only */
+	unsigned found;
 	struct hsnap_scoped variable;
 	struct hsnap_scoped_list *list;
 };
@@ -292,6 +300,8 @@ struct collect {
 static void see_location(void *context, const struct hsnap_location *location)
 {
 	struct collect *c = context;
+	if (c->one_place && c->found++)
+		return;
 	c->variable.location = *location;
 	if (location->single) {
 		c->variable.location.low = c->scope->low;
@@ -328,6 +338,7 @@ static void collect_variable(struct collect *c, Dwarf_Die die)
 		.name = hsnap_table_string(reader, facts.name),
 		.function = c->scope->function,
 	};
+	c->found = 0;
 	hsnap_die_locations(reader->dies, die, DW_AT_location, see_location, c);
 }
 
@@ -381,6 +392,41 @@ void hsnap_pcs_variables(struct hsnap_reader *reader, hsnap_die_key function, ui
 	}
 }
 
+bool hsnap_pcs_parameters(struct hsnap_reader *reader, hsnap_die_key function, struct hsnap_scoped_list *ret)
+{
+	struct hsnap_die_facts facts = { 0 };
+	Dwarf_Die die = hsnap_die_at(reader->dies, function);
+	if (!die)
+		return false;
+	hsnap_die_key type = 0;
+	hsnap_die_key of = function;
+	for (unsigned hops = 0; of && hops < 4 && !type; hops++) {
+		Dwarf_Die from = hsnap_die_at(reader->dies, of);
+		if (!from)
+			break;
+		hsnap_die_read(hsnap_dies_of(reader->dies, of), from, &facts);
+		hsnap_die_free(from);
+		type = facts.type;
+		of = facts.specification ? facts.specification : facts.origin;
+	}
+	size_t num = 0;
+	struct scope scope = { .low = 0, .high = UINT64_MAX };
+	struct collect collect = { .reader = reader, .pc = UINT64_MAX, .scope = &scope, .list = ret, .one_place = true };
+	for (Dwarf_Die child = hsnap_die_child(reader->dies, die); child;) {
+		if (hsnap_die_tag(reader->dies, child) == DW_TAG_formal_parameter) {
+			collect_variable(&collect, child);
+			num++;
+		}
+		Dwarf_Die next = hsnap_die_sibling(reader->dies, child);
+		hsnap_die_free(child);
+		child = next;
+	}
+	hsnap_die_free(die);
+	uint32_t index = hsnap_index_type(reader, type);
+	return num == ret->num && index != HSNAP_UNKNOWN_TYPE &&
+	       reader->types.items[index].kind != HSNAP_RAW_STRUCT && reader->types.items[index].kind != HSNAP_RAW_UNION;
+}
+
 static void answer_locals(struct hsnap_reader *reader, hsnap_die_key function, uint64_t address,
 			  struct hsnap_dpc *pc)
 {
@@ -431,7 +477,7 @@ static int compare_order(const void *a, const void *b)
 	return (x->ask > y->ask) - (x->ask < y->ask);
 }
 
-static void answer_one(struct hsnap_reader *reader, const struct unit_code *unit, const struct hsnap_ask *ask,
+static void answer_one(struct hsnap_reader *reader, const struct hsnap_unit_code *unit, const struct hsnap_ask *ask,
 		       struct hsnap_dpc *pc)
 {
 	uint64_t address = ask->pc - reader->bias, inside = address - !(ask->what & HSNAP_ASK_EXACT);
@@ -452,7 +498,7 @@ static void answer_one(struct hsnap_reader *reader, const struct unit_code *unit
 enum hsnap_code hsnap_pcs_answer(struct hsnap_reader *reader, const struct hsnap_ask *asks, size_t num_asks,
 				 struct hsnap_error *err)
 {
-	struct unit_code unit = { .unit = UINT32_MAX };
+	struct hsnap_unit_code unit = { .unit = UINT32_MAX };
 	struct order *order = calloc(num_asks + 1, sizeof(*order));
 	size_t first = reader->out->pcs.num;
 	if (!order || !hsnap_vec_reserve(&reader->out->pcs, num_asks)) {
@@ -468,11 +514,13 @@ enum hsnap_code hsnap_pcs_answer(struct hsnap_reader *reader, const struct hsnap
 	for (size_t i = 0; i < num_asks && order[i].unit != UINT32_MAX && !reader->no_memory; i++) {
 		if (unit.unit != order[i].unit) {
 			unit.unit = order[i].unit;
+			reader->code = &unit;
 			load_functions(reader, &unit);
 			load_lines(reader, &unit);
 		}
 		answer_one(reader, &unit, &asks[order[i].ask], &reader->out->pcs.items[first + order[i].ask]);
 	}
+	reader->code = NULL;
 	hsnap_vec_deinit(&unit.rows);
 	hsnap_vec_deinit(&unit.code);
 	free(order);

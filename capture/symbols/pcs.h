@@ -23,6 +23,14 @@ struct hsnap_scoped_list hsnap_vec_body(struct hsnap_scoped);
 void hsnap_pcs_variables(struct hsnap_reader *reader, hsnap_die_key function, uint64_t pc,
 			 struct hsnap_scoped_list *ret);
 
+/* The function of the unit in hand whose code begins at the address, or 0. */
+hsnap_die_key hsnap_pcs_function_at(const struct hsnap_reader *reader, uint64_t address);
+/*
+ * Its parameters in order, with one place each; false: their order does not tell where they are
+ * handed over (it returns a struct, or one has no place).
+ */
+bool hsnap_pcs_parameters(struct hsnap_reader *reader, hsnap_die_key function, struct hsnap_scoped_list *ret);
+
 /* What the CFA is at an address of the file's headers, by call-frame information. */
 struct hsnap_cfa {
 	bool known;

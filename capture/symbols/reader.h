@@ -120,6 +120,7 @@ struct hsnap_reader {
 	Dwarf_Signed num_cies, num_fdes;
 	bool cfi_tried;
 
+	const struct hsnap_unit_code *code; /* of the unit that is answered for: pcs.c */
 	struct hsnap_result_cache *results; /* of the function that was followed last: result.c */
 
 	bool damaged;   /* the debug info ended early */

@@ -19,11 +19,13 @@
 #define MAX_PATHS 16
 #define MAX_SLOTS 16
 #define MAX_WITNESSES 32
+#define MAX_CODE 32768 /* bytes of a function whose straight-line pieces are looked for */
 
 /* What a register or a stack slot holds. */
 struct value {
 	bool result;
 	bool assigned;  /* it came here by a move: what lives here from before is this now */
+	bool address;   /* of a variable; else it is a pointer that somebody had: more may follow */
 	uint32_t into;  /* index of the type that it points into; 0: not known */
 	int64_t offset; /* how far into it */
 };
@@ -56,6 +58,8 @@ struct hsnap_result_cache {
 	bool returns_pointer;
 	struct hsnap_frame_base base;
 	struct hsnap_scoped_list variables;
+	uint64_t low; /* of the code that `blocks` are of */
+	struct hsnap_vec(uint64_t) blocks;
 };
 
 struct follow {
@@ -69,6 +73,7 @@ struct follow {
 	unsigned num_paths, total;
 	struct witness witnesses[MAX_WITNESSES];
 	unsigned num_witnesses;
+	bool before; /* it is the code before the call that is looked at */
 	bool returns;
 };
 
@@ -220,33 +225,12 @@ static void set_slot(struct path *path, const struct slot *where, const struct v
 	}
 }
 
-/*
- * The type of the word at an offset into what `into` names.
- *
- * With an index it must be the start of an array of words, or be pointed to as words are: from
- * `array[i - 1]` the offset alone would name the member before the array.
- */
-static uint32_t word_type(struct follow *f, uint32_t into, int64_t offset, const struct hsnap_step_memory *memory,
-			  bool pointed_to)
-{
-	bool array_start;
-	uint64_t size = hsnap_index_size(f->reader, into);
-	if (!size || offset < 0)
-		return 0;
-	uint32_t type = type_at(f, into, offset, &array_start);
-	/* What follows an object that is pointed to is another of its kind. */
-	if (!type && pointed_to && (uint64_t)offset >= size)
-		type = type_at(f, into, (int64_t)((uint64_t)offset % size), &array_start);
-	bool words = pointed_to && type_of(f, into)->kind == HSNAP_RAW_POINTER;
-	if (memory->index != HSNAP_STEP_NONE && (memory->scale != 8 || !(array_start || words)))
-		return 0;
-	return type;
-}
+typedef void see_value(struct follow *f, const struct path *path, const struct value *value, void *context);
 
-static uint32_t global_type(struct follow *f, const struct hsnap_step_memory *memory, uint32_t *ret_into,
-			    int64_t *ret_offset)
+/* The variable that a fixed address lies in, as a value. */
+static struct value global_value(struct follow *f, int64_t address_in_file)
 {
-	uint64_t address = (uint64_t)memory->displacement + f->reader->bias;
+	uint64_t address = (uint64_t)address_in_file + f->reader->bias;
 	const struct hsnap_raw_variable *best = NULL;
 	for (size_t i = 0; i < f->reader->variables.num; i++) {
 		const struct hsnap_raw_variable *v = &f->reader->variables.items[i];
@@ -254,41 +238,16 @@ static uint32_t global_type(struct follow *f, const struct hsnap_step_memory *me
 			best = v;
 	}
 	if (!best)
-		return 0;
+		return (struct value){ 0 };
 	uint64_t offset = address - best->address;
 	uint32_t type = hsnap_index_type(f->reader, best->type);
 	if (offset >= hsnap_index_size(f->reader, type))
-		return 0;
-	*ret_into = type;
-	*ret_offset = (int64_t)offset;
-	return word_type(f, type, (int64_t)offset, memory, false);
+		return (struct value){ 0 };
+	return (struct value){ .into = type, .offset = (int64_t)offset, .address = true };
 }
 
-typedef void see_type(struct follow *f, const struct path *path, uint32_t type, void *context);
-
-/* Through a register: what it is known to point into, or the variables that live in it. */
-static void through_register(struct follow *f, const struct path *path, const struct hsnap_step_memory *memory,
-			     see_type *see, void *context)
-{
-	const struct value *value = &path->regs[memory->base];
-	if (value->into) {
-		see(f, path, word_type(f, value->into, value->offset + memory->displacement, memory, true), context);
-		return;
-	}
-	for (size_t i = 0; i < f->cache->variables.num; i++) {
-		const struct hsnap_scoped *v = &f->cache->variables.items[i];
-		uint32_t pointee;
-		if (v->location.kind != HSNAP_LOCATION_REGISTER || v->location.number != memory->base ||
-		    !in_scope(v, path->pc) || !pointee_of(f, hsnap_index_type(f->reader, v->type), &pointee) ||
-		    !pointee || pointee == HSNAP_UNKNOWN_TYPE)
-			continue;
-		see(f, path, word_type(f, pointee, memory->displacement, memory, true), context);
-	}
-}
-
-/* A variable of this frame's memory that has the slot within it. */
-static uint32_t local_type(struct follow *f, const struct path *path, const struct slot *where,
-			   const struct hsnap_step_memory *memory, uint32_t *ret_into, int64_t *ret_offset)
+/* The variable of this frame's memory that has the slot within it, as a value. */
+static struct value local_value(struct follow *f, const struct path *path, const struct slot *where)
 {
 	for (size_t i = 0; i < f->cache->variables.num; i++) {
 		const struct hsnap_scoped *v = &f->cache->variables.items[i];
@@ -298,49 +257,115 @@ static uint32_t local_type(struct follow *f, const struct path *path, const stru
 		uint32_t type = hsnap_index_type(f->reader, v->type);
 		if (where->offset < at.offset || (uint64_t)(where->offset - at.offset) >= hsnap_index_size(f->reader, type))
 			continue;
-		*ret_into = type;
-		*ret_offset = where->offset - at.offset;
-		return word_type(f, type, *ret_offset, memory, false);
+		return (struct value){ .into = type, .offset = where->offset - at.offset, .address = true };
 	}
-	return 0;
+	return (struct value){ 0 };
 }
 
-/* The types that the word at a memory operand has, as far as they are known. */
-static void memory_types(struct follow *f, const struct path *path, const struct hsnap_step_memory *memory,
-			 see_type *see, void *context)
+/* What a register is known to point into, else what the variables that live in it do. */
+static void register_values(struct follow *f, const struct path *path, uint8_t reg, see_value *see, void *context)
 {
+	if (path->regs[reg].into) {
+		see(f, path, &path->regs[reg], context);
+		return;
+	}
+	for (size_t i = 0; i < f->cache->variables.num; i++) {
+		const struct hsnap_scoped *v = &f->cache->variables.items[i];
+		struct value value = { 0 };
+		if (v->location.kind != HSNAP_LOCATION_REGISTER || v->location.number != reg || !in_scope(v, path->pc) ||
+		    !pointee_of(f, hsnap_index_type(f->reader, v->type), &value.into) || !value.into ||
+		    value.into == HSNAP_UNKNOWN_TYPE)
+			continue;
+		see(f, path, &value, context);
+	}
+}
+
+/*
+ * A value plus some index: only into an array of words.
+ *
+ * It must start an array, or be a pointer to words: of `array[i - 1]` the code has the address
+ * before the array, which is another member's.
+ */
+static struct value indexed(struct follow *f, const struct value *value)
+{
+	bool array_start;
+	if (type_of(f, value->into)->kind == HSNAP_RAW_POINTER && !value->address)
+		return (struct value){ .into = value->into };
+	uint32_t element = type_at(f, value->into, value->offset, &array_start);
+	if (!element || !array_start || type_of(f, element)->kind != HSNAP_RAW_POINTER)
+		return (struct value){ 0 };
+	return (struct value){ .into = element };
+}
+
+struct addressing {
+	const struct hsnap_step_memory *memory;
+	see_value *see;
+	void *context;
+	bool any;
+};
+
+static void see_base(struct follow *f, const struct path *path, const struct value *value, void *context)
+{
+	struct addressing *a = context;
+	struct value at = *value;
+	at.offset += a->memory->displacement;
+	if (a->memory->index != HSNAP_STEP_NONE)
+		at = a->memory->scale == 8 || a->memory->scale == 1 ? indexed(f, &at) : (struct value){ 0 };
+	if (!at.into)
+		return;
+	a->any = true;
+	a->see(f, path, &at, a->context);
+}
+
+/* What the address of a memory operand is known to point into. */
+static void address_values(struct follow *f, const struct path *path, const struct hsnap_step_memory *memory,
+			   see_value *see, void *context)
+{
+	struct addressing a = { memory, see, context, false };
 	struct slot where;
-	uint32_t into;
-	int64_t offset;
+	struct value value = { 0 };
 	if (memory->base == HSNAP_REG_PC)
-		see(f, path, global_type(f, memory, &into, &offset), context);
+		value = global_value(f, memory->displacement);
 	else if (frame_slot(f, path, memory->base, memory->displacement, &where))
-		see(f, path, local_type(f, path, &where, memory, &into, &offset), context);
-	else if (memory->base < HSNAP_STEP_REGS)
-		through_register(f, path, memory, see, context);
+		value = local_value(f, path, &where);
+	if (value.into) {
+		value.offset -= memory->displacement; /* which see_base() adds */
+		see_base(f, path, &value, &a);
+		return;
+	}
+	if (memory->base < HSNAP_STEP_REGS)
+		register_values(f, path, memory->base, see_base, &a);
+	/* base + index and index + base are one. */
+	if (!a.any && memory->index < HSNAP_STEP_REGS && memory->scale == 1)
+		register_values(f, path, memory->index, see_base, &a);
+}
+
+/* The one type of a word in memory, where all that is known of it agrees. */
+struct agreed {
+	uint32_t type;
+	bool differ;
+};
+
+static void see_word(struct follow *f, const struct path *path, const struct value *value, void *context)
+{
+	struct agreed *agreed = context;
+	bool array_start;
+	bool words = type_of(f, value->into)->kind == HSNAP_RAW_POINTER && !value->address;
+	uint32_t type = words && value->offset % 8 == 0 ? value->into
+							: type_at(f, value->into, value->offset, &array_start);
+	(void)path;
+	agreed->differ |= agreed->type && type && agreed->type != type;
+	agreed->type = type ? type : agreed->type;
+}
+
+static uint32_t word_type(struct follow *f, const struct path *path, const struct hsnap_step_memory *memory)
+{
+	struct agreed agreed = { 0 };
+	address_values(f, path, memory, see_word, &agreed);
+	return agreed.differ ? 0 : agreed.type;
 }
 
 /* --- following --- */
-
-static void see_stored(struct follow *f, const struct path *path, uint32_t type, void *context)
-{
-	(void)context;
-	add_witness(f, path->steps, type);
-}
-
-struct loaded {
-	uint32_t type;
-	bool several;
-};
-
-static void see_loaded(struct follow *f, const struct path *path, uint32_t type, void *context)
-{
-	struct loaded *loaded = context;
-	(void)f;
-	(void)path;
-	loaded->several |= loaded->type && type && loaded->type != type;
-	loaded->type = type ? type : loaded->type;
-}
 
 /* Variables that live where the result is. */
 static void look_around(struct follow *f, struct path *path)
@@ -377,10 +402,8 @@ static void step_load(struct follow *f, struct path *path, const struct hsnap_st
 	if (slot) {
 		value = slot->value;
 	} else {
-		struct loaded loaded = { 0 };
 		uint32_t pointee = 0;
-		memory_types(f, path, &step->memory, see_loaded, &loaded);
-		if (!loaded.several && pointee_of(f, loaded.type, &pointee) && pointee != HSNAP_UNKNOWN_TYPE)
+		if (pointee_of(f, word_type(f, path, &step->memory), &pointee) && pointee != HSNAP_UNKNOWN_TYPE)
 			value.into = pointee;
 	}
 	value.assigned = value.result;
@@ -395,7 +418,7 @@ static void step_store(struct follow *f, struct path *path, const struct hsnap_s
 	/* Into itself it is a link that starts empty, and the type of a part. */
 	bool into_itself = step->memory.base < HSNAP_STEP_REGS && path->regs[step->memory.base].result;
 	if (value->result && !into_itself)
-		memory_types(f, path, &step->memory, see_stored, NULL);
+		add_witness(f, path->steps, word_type(f, path, &step->memory));
 	if (!frame_slot(f, path, step->memory.base, step->memory.displacement, &where))
 		return;
 	if (step->memory.index != HSNAP_STEP_NONE)
@@ -404,30 +427,33 @@ static void step_store(struct follow *f, struct path *path, const struct hsnap_s
 		set_slot(path, &where, value);
 }
 
+static void see_only(struct follow *f, const struct path *path, const struct value *value, void *context)
+{
+	struct value *only = context;
+	(void)f;
+	(void)path;
+	if (only->into && (only->into != value->into || only->offset != value->offset))
+		only->result = true; /* several: see step_address() */
+	else
+		*only = (struct value){ .into = value->into, .offset = value->offset, .address = value->address };
+}
+
 static void step_address(struct follow *f, struct path *path, const struct hsnap_step *step)
 {
 	const struct hsnap_step_memory *memory = &step->memory;
 	struct value value = { 0 };
-	struct slot where;
-	if (memory->index != HSNAP_STEP_NONE) {
-		/* Somewhere in an array: not where. */
-	} else if (memory->base == HSNAP_REG_PC) {
-		global_type(f, memory, &value.into, &value.offset);
-	} else if (frame_slot(f, path, memory->base, memory->displacement, &where)) {
-		local_type(f, path, &where, memory, &value.into, &value.offset);
-	} else if (memory->base < HSNAP_STEP_REGS) {
-		value = path->regs[memory->base];
-		value.offset += memory->displacement;
-		if (memory->displacement)
-			value.result = false;
-	}
+	address_values(f, path, memory, see_only, &value);
+	if (value.result)
+		value = (struct value){ 0 };
+	bool same = memory->base < HSNAP_STEP_REGS && memory->index == HSNAP_STEP_NONE && !memory->displacement;
+	value.result = same && path->regs[memory->base].result;
 	path->regs[step->to] = value;
 }
 
 /* Go on at another place too, if it is within the function. */
 static void fork_path(struct follow *f, const struct path *path, uint64_t target)
 {
-	if (target < f->low || target >= f->high || f->num_paths == MAX_PATHS)
+	if (f->before || target < f->low || target >= f->high || f->num_paths == MAX_PATHS)
 		return;
 	f->paths[f->num_paths] = *path;
 	f->paths[f->num_paths++].pc = target;
@@ -450,6 +476,36 @@ static bool holds_result(const struct path *path)
 	return any;
 }
 
+/* Where the first arguments go: System V psABI 1.0, 3.2.3. */
+static const uint8_t argument_registers[] = { 5, 4, 1, 2, 8, 9 };
+
+/* The result is handed to another function: its parameter's type says what it is. */
+static void see_arguments(struct follow *f, const struct path *path, uint64_t target)
+{
+	bool any = false;
+	for (size_t i = 0; i < sizeof(argument_registers); i++)
+		any |= path->regs[argument_registers[i]].result;
+	hsnap_die_key function = any && target ? hsnap_pcs_function_at(f->reader, target) : 0;
+	if (!function)
+		return;
+	struct hsnap_scoped_list parameters = { 0 };
+	bool in_order = hsnap_pcs_parameters(f->reader, function, &parameters);
+	for (size_t i = 0; i < parameters.num; i++) {
+		const struct hsnap_scoped *p = &parameters.items[i];
+		uint32_t type = hsnap_index_type(f->reader, p->type), pointee = 0;
+		bool pointer = type != HSNAP_UNKNOWN_TYPE && pointee_of(f, type, &pointee);
+		uint8_t reg = HSNAP_STEP_NONE;
+		if (p->location.kind == HSNAP_LOCATION_REGISTER && target >= p->location.low && target < p->location.high)
+			reg = p->location.number;
+		else if (p->location.kind == HSNAP_LOCATION_FRAME && in_order && i < sizeof(argument_registers))
+			reg = argument_registers[i];
+		if (pointer && pointee && reg < HSNAP_STEP_REGS && path->regs[reg].result)
+			add_witness(f, path->steps, type);
+		in_order &= pointer; /* numbers may go elsewhere */
+	}
+	hsnap_vec_deinit(&parameters);
+}
+
 /* Execute one instruction; false: the path ends with it. */
 static bool take_step(struct follow *f, struct path *path, const struct hsnap_step *step)
 {
@@ -464,6 +520,7 @@ static bool take_step(struct follow *f, struct path *path, const struct hsnap_st
 		fork_path(f, path, step->target);
 		break;
 	case HSNAP_STEP_CALL:
+		see_arguments(f, path, step->target);
 		forget(path, HSNAP_STEP_CLOBBERED);
 		break;
 	case HSNAP_STEP_MOVE:
@@ -496,18 +553,81 @@ static bool take_step(struct follow *f, struct path *path, const struct hsnap_st
 	return holds_result(path);
 }
 
+/* Decode at an address of the function; false: no instruction. */
+static bool decode(const struct follow *f, uint64_t address, struct hsnap_step *ret)
+{
+	size_t left = 0;
+	const uint8_t *bytes = hsnap_elf_at(f->reader->program, address, &left);
+	return bytes && address >= f->low && address < f->high &&
+	       hsnap_decoder_step(f->cache->decoder, bytes, left, address, ret);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Where straight-line code begins: behind each jump, and where each leads.  None: not all are known. */
+static void find_blocks(struct follow *f, struct hsnap_result_cache *cache)
+{
+	struct hsnap_step step;
+	cache->low = f->low;
+	cache->blocks.num = 0;
+	for (uint64_t at = f->low; at < f->high; at = step.next) {
+		bool ok = f->high - f->low <= MAX_CODE && decode(f, at, &step);
+		bool jump = ok && (step.kind == HSNAP_STEP_JUMP || step.kind == HSNAP_STEP_BRANCH);
+		ok = ok && (!jump || step.target);
+		if (ok && jump)
+			ok = hsnap_vec_push(&cache->blocks, step.target) && hsnap_vec_push(&cache->blocks, step.next);
+		if (!ok) {
+			cache->blocks.num = 0;
+			return;
+		}
+	}
+	if (!hsnap_vec_push(&cache->blocks, f->low))
+		cache->blocks.num = 0;
+	if (cache->blocks.num)
+		qsort(cache->blocks.items, cache->blocks.num, sizeof(*cache->blocks.items), compare_addresses);
+}
+
+/* What the registers that survive the call point into, from the code right before it. */
+static void look_before(struct follow *f, struct hsnap_result_cache *cache, struct path *path)
+{
+	uint64_t block = UINT64_MAX;
+	if (!cache->blocks.num || cache->low != f->low)
+		find_blocks(f, cache);
+	for (size_t i = 0; i < cache->blocks.num && cache->blocks.items[i] < f->start; i++)
+		block = cache->blocks.items[i];
+	if (block < f->low || block >= f->start)
+		return;
+	f->before = true;
+	path->pc = block;
+	path->sp_known = true;
+	while (path->pc < f->start) {
+		struct hsnap_step step;
+		if (!decode(f, path->pc, &step)) {
+			*path = (struct path){ 0 };
+			break;
+		}
+		take_step(f, path, &step);
+	}
+	f->before = false;
+	/* Slots count from the stack pointer at the return. */
+	for (unsigned i = 0; i < path->num_slots; i++)
+		if (path->slots[i].base == HSNAP_REG_SP)
+			path->slots[i].offset -= path->sp;
+	if (!path->sp_known || path->pc != f->start)
+		path->num_slots = 0;
+	path->sp = 0;
+}
+
 static void follow_path(struct follow *f, struct path *path)
 {
 	for (; path->steps < MAX_STEPS && f->total < MAX_TOTAL; path->steps++, f->total++) {
 		struct hsnap_step step;
-		size_t left = 0;
-		if (path->pc < f->low || path->pc >= f->high)
-			return;
 		look_around(f, path);
-		const uint8_t *bytes = hsnap_elf_at(f->reader->program, path->pc, &left);
-		if (!bytes || !hsnap_decoder_step(f->cache->decoder, bytes, left, path->pc, &step))
-			return;
-		if (!take_step(f, path, &step))
+		if (!decode(f, path->pc, &step) || !take_step(f, path, &step))
 			return;
 	}
 }
@@ -520,6 +640,7 @@ void hsnap_result_free(struct hsnap_reader *reader)
 		return;
 	hsnap_decoder_destroy(reader->results->decoder);
 	hsnap_vec_deinit(&reader->results->variables);
+	hsnap_vec_deinit(&reader->results->blocks);
 	free(reader->results);
 	reader->results = NULL;
 }
@@ -606,10 +727,11 @@ void hsnap_result_answer(struct hsnap_reader *reader, hsnap_die_key function, ui
 	struct hsnap_cfa cfa = cfa_at(f, address);
 	f->frame_pointer = (cfa.known && cfa.number == HSNAP_REG_FRAME) ||
 			   (cache->base.known && !cache->base.is_cfa && cache->base.number == HSNAP_REG_FRAME);
+	look_before(f, cache, &f->paths[0]);
 	f->num_paths = 1;
 	f->paths[0].pc = address;
 	f->paths[0].sp_known = true;
-	f->paths[0].regs[HSNAP_REG_RESULT].result = true;
+	f->paths[0].regs[HSNAP_REG_RESULT] = (struct value){ .result = true };
 	for (unsigned i = 0; i < f->num_paths; i++)
 		follow_path(f, &f->paths[i]);
 	write_results(f, pc);

@@ -133,10 +133,16 @@ static void decode_address(const cs_x86 *x86, struct hsnap_step *step)
 	step->memory = memory_of(from, step->next);
 }
 
-/* add and sub of a number: an address within what the register pointed into. */
+/* add and sub of a number, add of a register: an address within what the register pointed into. */
 static void decode_add(const cs_x86 *x86, bool subtract, struct hsnap_step *step)
 {
 	const cs_x86_op *to = &x86->operands[0], *from = &x86->operands[1];
+	if (is_word_register(to) && is_word_register(from) && !subtract && register_number(to->reg) != HSNAP_REG_SP) {
+		step->kind = HSNAP_STEP_ADDRESS;
+		step->to = register_number(to->reg);
+		step->memory = (struct hsnap_step_memory){ .base = step->to, .index = register_number(from->reg), .scale = 1 };
+		return;
+	}
 	if (!is_word_register(to) || from->type != X86_OP_IMM)
 		return;
 	int64_t by = subtract ? -(uint64_t)from->imm : (uint64_t)from->imm;

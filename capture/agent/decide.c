@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "capture/agent/record.h"
+#include "capture/agent/walk.h"
 
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 extern void *__libc_stack_end;
@@ -230,7 +231,11 @@ static unsigned wanted_stacks(void)
 	const char *text = hsnap_agent_option(HSNAP_WIRE_ENV_STACKS);
 	if (text && !strcmp(text, "caller"))
 		return HSNAP_STACKS_CALLER;
-	return HSNAP_STACKS_FP;
+	if (text && !strcmp(text, "fp"))
+		return HSNAP_STACKS_FP;
+	if (text && !strcmp(text, "unwind"))
+		return HSNAP_STACKS_UNWIND;
+	return hsnap_agent_has_frames() ? HSNAP_STACKS_FP : HSNAP_STACKS_UNWIND;
 }
 
 static void start_clock(void)

@@ -9,7 +9,7 @@
  */
 #include "capture/agent/agent.h"
 
-#include <string.h>
+#include "capture/agent/walk.h"
 
 struct hsnap_agent_table {
 	struct hsnap_agent_table *older;
@@ -190,16 +190,29 @@ static inline bool on_stack(struct hsnap_agent_thread *self, uintptr_t frame)
 	return LIKELY(self->bounds == 1) && frame >= self->stack_start && frame < self->stack_end - 16;
 }
 
+static void walk(struct stack *stack, const uintptr_t *frame, uintptr_t end)
+{
+	bool frames = hsnap_agent.stacks == HSNAP_STACKS_FP;
+	uintptr_t next;
+	unsigned num = hsnap_agent_walk(frame, end, frames, stack->pcs, HSNAP_WIRE_MAX_DEPTH, &next);
+	for (stack->num = 0; stack->num < num;)
+		push(stack, stack->pcs[stack->num]);
+	stack->sure = num;
+	if (frames && next)
+		walk_frame_pointers(stack, (uintptr_t)frame, next, end);
+}
+
 uint32_t hsnap_agent_site(const uintptr_t *frame)
 {
 	struct stack stack;
 	stack.hash = 0;
 	stack.num = 0;
 	stack.sure = 1;
-	push(&stack, frame[1]);
 	struct hsnap_agent_thread *self = &hsnap_agent_self;
-	if (hsnap_agent.stacks == HSNAP_STACKS_FP && on_stack(self, (uintptr_t)frame))
-		walk_frame_pointers(&stack, (uintptr_t)frame, frame[0], self->stack_end);
+	if (hsnap_agent.stacks >= HSNAP_STACKS_FP && on_stack(self, (uintptr_t)frame))
+		walk(&stack, frame, self->stack_end);
+	else
+		push(&stack, frame[1]);
 	uint32_t site = intern(&stack);
 	if (LIKELY(site))
 		return site;

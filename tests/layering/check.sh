@@ -30,7 +30,8 @@ function allowed(from, to,   own) {
 	if (starts(from, "capture/")) {
 		own = part(from)
 		if (own == "capture/agent" || own == "capture/unwind")
-			return part(to) == own || to == "capture/wire.h" || starts(to, "capture/unwind/")
+			return part(to) == own || to == "capture/wire.h" || starts(to, "capture/unwind/") ||
+			       (own == "capture/unwind" && starts(to, "capture/target/"))
 		if (starts(to, "capture/agent/")) return 0
 		if (own == "capture") return starts(to, "capture/") || starts(to, "snapshot/")
 		# What /proc says: for those who hold the process still, read its files and look for its roots.

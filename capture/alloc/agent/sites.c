@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "capture/alloc/agent/reader.h"
+#include "capture/unwind/target.h"
 #include "snapshot/base/cleanup.h"
 
 /* Code that was unloaded after this stack was made: what stands there now is another's. */
@@ -20,6 +21,22 @@ static bool is_code(const struct hsnap_target *target, uint64_t pc)
 	return mapping && mapping->prot & HSNAP_PROT_EXEC;
 }
 
+/* Could the frame of the function that `pc` returns into have been found by the frame pointer?  Where
+ * nothing is known of the PC, nothing contradicts. */
+static bool keeps_frame(const struct hsnap_target *target, uint64_t pc)
+{
+	struct hsnap_unwind_row row;
+	if (!hsnap_unwind_target_row(target, pc - 1, &row))
+		return true;
+	/* A function that realigns its stack pushes a second copy of its return address, next to the
+	 * frame pointer that leads to the first. */
+	if (row.signal_frame)
+		return false;
+	if (row.cfa_is_expression)
+		return row.kind[HSNAP_REG_FRAME] == HSNAP_RULE_AT_EXPRESSION;
+	return row.cfa_register == HSNAP_REG_FRAME && row.cfa_offset == 16;
+}
+
 /* Append the stack of a site; false: out of memory.  *ret is 0 where the site makes no sense. */
 static bool add_stack(struct reader *reader, uint32_t site, uint32_t *ret)
 {
@@ -32,6 +49,7 @@ static bool add_stack(struct reader *reader, uint32_t site, uint32_t *ret)
 	if (!segment || hsnap_target_read(reader->target, at, record, sizeof(*record), NULL))
 		return true;
 	unsigned num = HSNAP_STACK_NUM(record[0]), unloads = HSNAP_STACK_UNLOADS(record[0]);
+	unsigned sure = HSNAP_STACK_SURE(record[0]);
 	if (!num || num > HSNAP_WIRE_MAX_DEPTH ||
 	    hsnap_target_read(reader->target, at, record, (1 + num) * sizeof(*record), NULL))
 		return true;
@@ -39,6 +57,8 @@ static bool add_stack(struct reader *reader, uint32_t site, uint32_t *ret)
 	for (unsigned i = 0; i < num; i++) {
 		uint64_t pc = record[1 + i];
 		if (!is_code(reader->target, pc) || is_unloaded(&reader->dir, pc, unloads))
+			break;
+		if (i >= sure && i && !keeps_frame(reader->target, record[i]))
 			break;
 		if (!hsnap_vec_push(&heap->pcs, pc))
 			return false;

@@ -35,6 +35,13 @@ expect() {
 }
 want='glibc ""'
 expect env LD_PRELOAD="$agent" "$tell"
+# This one is built without frame pointers
+want=unwind
+expect env LD_PRELOAD="$agent" HEAPSNAP_STACKS=auto "$tell" stacks
+want=fp
+expect env LD_PRELOAD="$agent" HEAPSNAP_STACKS=fp "$tell" stacks
+want=caller
+expect env LD_PRELOAD="$agent" HEAPSNAP_STACKS=caller "$tell" stacks
 # Another allocator in front, or behind: nothing is recorded, and the reason names it.
 if [ $# -gt 2 ]; then
 	want="aside \"malloc comes from ${3##*/}\""

@@ -7,7 +7,7 @@
 
 #include "capture/wire.h"
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct hsnap_wire_directory *dir = dlsym(RTLD_DEFAULT, HSNAP_WIRE_SYMBOL);
 	if (!dir) {
@@ -15,6 +15,10 @@ int main(void)
 		return 1;
 	}
 	static const char *const allocators[] = { "undecided", "glibc", "aside" };
-	printf("%s \"%s\"\n", allocators[dir->allocator], dir->aside);
+	static const char *const stacks[] = { "auto", "caller", "fp", "unwind" };
+	if (argc > 1 && !strcmp(argv[1], "stacks"))
+		puts(stacks[dir->stacks]);
+	else
+		printf("%s \"%s\"\n", allocators[dir->allocator], dir->aside);
 	return 0;
 }

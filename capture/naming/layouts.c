@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* layouts.c - the plans of all types that blocks and roots have, as bitmaps for the scan. */
+/*
+ * layouts.c - the plans of all types that blocks and roots have, as bitmaps for the scan.
+ *
+ * Between a bool and the next member stands what the memory held before: such a
+ * word is no pointer.  What a pointer may be hidden in is a number as large as
+ * one, bytes, arrays of numbers, and a union.
+ */
 #include <stdlib.h>
 
 #include "capture/naming/work.h"
@@ -32,6 +38,87 @@ static void mark(struct hsnap_work *work, struct hsnap_layout *layout, hsnap_dty
 	}
 }
 
+/* What is left of the work that one type is worth; hostile members overlap without end. */
+struct budget {
+	uint64_t steps;
+};
+
+static void mark_region(struct hsnap_layout *layout, uint64_t start, uint64_t size)
+{
+	uint64_t end = start + size < layout->size ? start + size : layout->size;
+	for (uint64_t at = (start + 7) / 8 * 8; at < end && end - at >= 8; at += 8)
+		layout->possible[at / 512] |= (uint64_t)1 << (at / 8 % 64);
+}
+
+static bool mark_possible(const struct hsnap_symbols *symbols, struct hsnap_layout *layout, hsnap_dtype_id type,
+			  uint64_t offset, struct budget *budget, unsigned depth);
+
+static bool mark_elements(const struct hsnap_symbols *symbols, struct hsnap_layout *layout,
+			  const struct hsnap_dtype *array, uint64_t offset, struct budget *budget, unsigned depth)
+{
+	const struct hsnap_dtype *element = hsnap_dtype(symbols, array->target);
+	if (element->kind != HSNAP_DTYPE_STRUCT && element->kind != HSNAP_DTYPE_ARRAY) {
+		mark_region(layout, offset, array->size);
+		return true;
+	}
+	bool done = true;
+	for (uint64_t n = 0; done && element->size && n < array->count && offset < layout->size; n++) {
+		done = mark_possible(symbols, layout, array->target, offset, budget, depth + 1);
+		offset += element->size;
+	}
+	return done;
+}
+
+static bool mark_members(const struct hsnap_symbols *symbols, struct hsnap_layout *layout,
+			 const struct hsnap_dtype *dtype, uint64_t offset, struct budget *budget, unsigned depth)
+{
+	bool done = dtype->num_members; /* where nothing is known, anything is possible */
+	for (uint32_t m = 0; done && m < dtype->num_members; m++) {
+		const struct hsnap_dmember *member = &symbols->members.items[dtype->first_member + m];
+		done = !(member->flags & HSNAP_DMEMBER_VIRTUAL) && member->offset <= dtype->size &&
+		       (member->flags & HSNAP_DMEMBER_BITFIELD ||
+			mark_possible(symbols, layout, member->type, offset + member->offset, budget, depth + 1));
+	}
+	return done;
+}
+
+/* false: not to be told, or too much work. */
+static bool mark_possible(const struct hsnap_symbols *symbols, struct hsnap_layout *layout, hsnap_dtype_id type,
+			  uint64_t offset, struct budget *budget, unsigned depth)
+{
+	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
+	if (depth == MAX_DEPTH || !budget->steps--)
+		return false;
+	if (dtype->kind == HSNAP_DTYPE_STRUCT && dtype->size > 1)
+		return mark_members(symbols, layout, dtype, offset, budget, depth);
+	if (dtype->kind == HSNAP_DTYPE_ARRAY)
+		return mark_elements(symbols, layout, dtype, offset, budget, depth);
+	mark_region(layout, offset, dtype->size);
+	return true;
+}
+
+static bool make_bitmaps(struct hsnap_work *work, struct hsnap_layout *layout, hsnap_dtype_id type)
+{
+	size_t num = layout->size / 512 + 1;
+	layout->possible = calloc(num, sizeof(*layout->possible));
+	if (!layout->possible)
+		return false;
+	struct budget budget = { .steps = 4 * layout->size + 64 };
+	if (layout->size < 8 || !mark_possible(work->symbols, layout, type, 0, &budget, 0)) {
+		free(layout->possible);
+		layout->possible = NULL;
+	}
+	if (!hsnap_plan_of(&work->plans, type)->num)
+		return true;
+	layout->strong = calloc(num, sizeof(*layout->strong));
+	if (!layout->strong)
+		return false;
+	mark(work, layout, type, 0, 0);
+	for (size_t i = 0; layout->possible && i < num; i++)
+		layout->possible[i] |= layout->strong[i];
+	return true;
+}
+
 static bool make_layout(struct hsnap_work *work, hsnap_dtype_id type)
 {
 	for (const struct hsnap_plan *plan; type && !work->layouts[type].size; type = plan->tail) {
@@ -40,12 +127,8 @@ static bool make_layout(struct hsnap_work *work, hsnap_dtype_id type)
 		layout->size = hsnap_dtype(work->symbols, type)->size;
 		layout->tail = plan->tail;
 		layout->tail_offset = plan->tail_offset;
-		if (!plan->num || !layout->size || layout->size > MAX_SIZE)
-			continue;
-		layout->strong = calloc(layout->size / 512 + 1, sizeof(*layout->strong));
-		if (!layout->strong)
+		if (layout->size && layout->size <= MAX_SIZE && !make_bitmaps(work, layout, type))
 			return false;
-		mark(work, layout, type, 0, 0);
 	}
 	return true;
 }

@@ -25,8 +25,10 @@ static void work_deinit(struct hsnap_work *work)
 	hsnap_vec_deinit(&work->segments);
 	hsnap_vec_deinit(&work->root_edges);
 	hsnap_keymap_deinit(&work->body_of);
-	for (size_t i = 0; work->layouts && i < work->symbols->types.num; i++)
+	for (size_t i = 0; work->layouts && i < work->symbols->types.num; i++) {
 		free(work->layouts[i].strong);
+		free(work->layouts[i].possible);
+	}
 	free(work->layouts);
 	hsnap_plans_deinit(&work->plans);
 }

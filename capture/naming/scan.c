@@ -36,25 +36,38 @@ static void scan_deinit(struct scan *scan)
 	hsnap_vec_deinit(&scan->pieces);
 }
 
-static bool strong_bit(const struct hsnap_layout *layout, uint64_t offset)
+/* What a word that points into a block is. */
+enum strength { NO_POINTER, WEAK, STRONG };
+
+static bool bit(const uint64_t *bits, uint64_t offset)
+{
+	return bits[offset / 512] >> (offset / 8 % 64) & 1;
+}
+
+static enum strength strength_in(const struct hsnap_layout *layout, uint64_t offset)
 {
 	uint64_t at = offset % layout->size;
-	return layout->strong && !(at % 8) && layout->strong[at / 512] >> (at / 8 % 64) & 1;
+	if (at % 8)
+		return WEAK;
+	if (layout->strong && bit(layout->strong, at))
+		return STRONG;
+	return !layout->possible || bit(layout->possible, at) ? WEAK : NO_POINTER;
 }
 
 /* Does a declared pointer stand at this offset of an object, or run of objects, of the type? */
-static bool is_strong(const struct hsnap_work *work, hsnap_dtype_id type, enum hsnap_form form, uint64_t offset)
+static enum strength strength_of(const struct hsnap_work *work, hsnap_dtype_id type, enum hsnap_form form,
+				 uint64_t offset)
 {
 	if (!type || !work->layouts || form == HSNAP_FORM_BYTES)
-		return false;
+		return WEAK;
 	const struct hsnap_layout *layout = &work->layouts[type];
 	if (form == HSNAP_FORM_ONE && layout->tail && offset >= layout->tail_offset) {
 		offset -= layout->tail_offset;
 		layout = &work->layouts[layout->tail];
 	} else if (form == HSNAP_FORM_ONE && offset >= layout->size) {
-		return false;
+		return WEAK;
 	}
-	return layout->size && strong_bit(layout, offset);
+	return layout->size ? strength_in(layout, offset) : WEAK;
 }
 
 /* What the words of one stretch are to be judged by. */
@@ -75,7 +88,10 @@ static bool scan_words(const struct hsnap_work *work, const struct stretch *stre
 		if (block == HSNAP_NO_BLOCK || block == stretch->self)
 			continue;
 		uint64_t offset = at + i - stretch->base;
-		if (!is_strong(work, stretch->type, stretch->form, offset))
+		enum strength strength = strength_of(work, stretch->type, stretch->form, offset);
+		if (strength == NO_POINTER)
+			continue;
+		if (strength == WEAK)
 			block |= HSNAP_EDGE_WEAK;
 		if (offset > HSNAP_OFFSET_BEYOND)
 			offset = HSNAP_OFFSET_BEYOND;
@@ -118,7 +134,7 @@ static bool add_value(struct hsnap_work *work, struct hsnap_segment *segment, st
 	uint32_t hint = 0, block = hsnap_block_index_find(&work->index, segment->value, &hint);
 	if (block == HSNAP_NO_BLOCK)
 		return true;
-	if (!is_strong(work, segment->type, HSNAP_FORM_ONE, 0))
+	if (strength_of(work, segment->type, HSNAP_FORM_ONE, 0) != STRONG)
 		block |= HSNAP_EDGE_WEAK;
 	return hsnap_vec_push(edges, (struct hsnap_half_edge){ .block = block });
 }

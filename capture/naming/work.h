@@ -59,10 +59,11 @@ struct hsnap_holder {
 	bool bytes; /* the pointer there is one to bytes or scalars, not to void */
 };
 
-/* Which words of a type hold declared pointers. */
+/* Which words of a type hold declared pointers, and which can hold none. */
 struct hsnap_layout {
-	uint64_t size;    /* of the type, > 0 */
-	uint64_t *strong; /* bit w: word w of the type; NULL: none */
+	uint64_t size;      /* of the type, > 0 */
+	uint64_t *strong;   /* bit w: word w of the type; NULL: none */
+	uint64_t *possible; /* likewise: not just small numbers and what lies between them; NULL: all */
 	uint64_t tail_offset;     /* flexible types: where the tail begins */
 	hsnap_dtype_id tail;      /* what its elements are; 0 = no tail */
 };

@@ -473,3 +473,22 @@ Test(names, hostile_types_end)
 	cr_expect_eq(w->snapshot->graph.num_blocks, 1);
 	world_destroy(w);
 }
+
+Test(names, what_lies_between_small_members_is_no_pointer)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id flag = world_type(w, "bool", HSNAP_DTYPE_SCALAR, 1), half = world_type(w, "int", HSNAP_DTYPE_SCALAR, 4);
+	hsnap_dtype_id arms = world_type(w, "", HSNAP_DTYPE_UNION, 8), page = world_type(w, "Page", STRUCT, 56);
+	MEMBERS(w, arms, { "p", 0, t.node_pointer }, { "n", 0, half });
+	MEMBERS(w, page, { "open", 0, flag }, { "a", 8, half }, { "b", 12, half }, { "n", 16, t.number },
+		{ "text", 24, world_array(w, t.byte, 12) }, { "arms", 40, arms });
+	world_variable(w, "g_page", WORLD_DATA, world_pointer(w, page));
+	uint64_t block = world_block(w, 56, 0), other = world_block(w, 24, 0);
+	world_set(w, WORLD_DATA, block);
+	for (uint64_t at = 0; at < 56; at += 8)
+		world_set(w, block + at, other);
+	world_name(w);
+	cr_expect_str_eq(world_edges(w), "g_page+0>1 1+16>2? 1+24>2? 1+40>2?");
+	world_destroy(w);
+}

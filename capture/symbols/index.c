@@ -7,6 +7,7 @@
  * the section's bytes has seen an address of writable memory between its
  * entries (statics.c).  The walk keeps a stack of its own, of bounded depth.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "capture/symbols/places.h"
@@ -14,6 +15,7 @@
 
 #define MAX_DEPTH 64
 #define MAX_ALIASES 64
+#define MAX_WALKING 8
 
 /* The scope of entries: its name, and the class that it is. */
 struct place {
@@ -79,8 +81,12 @@ static void add_member(struct walk *walk, const struct hsnap_die_facts *facts, b
 
 static void add_arguments(struct walk *walk, Dwarf_Die pack);
 
-/* One child of a struct or union: is it something to descend to later? */
-static bool see_child(struct walk *walk, Dwarf_Die child, bool is_union)
+/*
+ * One child of a struct or union: is it something to descend to later?
+ *
+ * @param[in,out] ret_calls  set where it is an operator(); NULL: nobody asks
+ */
+static bool see_child(struct walk *walk, Dwarf_Die child, bool is_union, bool *ret_calls)
 {
 	struct hsnap_die_facts facts;
 	unsigned tag = hsnap_die_tag(walk->dies, child);
@@ -100,6 +106,12 @@ static bool see_child(struct walk *walk, Dwarf_Die child, bool is_union)
 		return false;
 	case DW_TAG_template_value_parameter:
 		return false;
+	case DW_TAG_subprogram:
+		if (ret_calls && !*ret_calls) {
+			hsnap_die_read(walk->dies, child, &facts);
+			*ret_calls = facts.name && !strcmp(facts.name, "operator()");
+		}
+		return true;
 	default:
 		return true;
 	}
@@ -132,6 +144,15 @@ static void sort_members(struct hsnap_raw_member *members, size_t num)
 	}
 }
 
+/* The class of a lambda has no name: where it was written names it, as clang does. */
+static hsnap_string lambda_name(struct hsnap_reader *reader, const struct hsnap_raw_type *type)
+{
+	char name[512];
+	const char *path = hsnap_str(&reader->strings, type->file), *slash = strrchr(path, '/');
+	snprintf(name, sizeof(name), "(lambda at %s:%u)", slash ? slash + 1 : path, type->line);
+	return hsnap_table_string(reader, name);
+}
+
 /* A struct, class or union; true: it has children to descend to. */
 static bool add_struct(struct walk *walk, Dwarf_Die die, const struct hsnap_die_facts *facts,
 		       hsnap_string scope, hsnap_string *ret_scope)
@@ -154,7 +175,6 @@ static bool add_struct(struct walk *walk, Dwarf_Die die, const struct hsnap_die_
 			scope = 0;
 		}
 	}
-	*ret_scope = type.name ? type.name : scope;
 	bool declaration = facts->flags & HSNAP_DIE_DECLARATION;
 	if (facts->signature) { /* the skeleton of what a type unit defines */
 		type.ref = facts->signature;
@@ -166,9 +186,9 @@ static bool add_struct(struct walk *walk, Dwarf_Die die, const struct hsnap_die_
 	}
 	if (facts->flags & HSNAP_DIE_CONTAINING)
 		type.flags |= HSNAP_RAW_VTABLE;
-	bool descend = false;
+	bool descend = false, calls = false;
 	for (Dwarf_Die child = hsnap_die_child(walk->dies, die); child;) {
-		descend |= see_child(walk, child, is_union);
+		descend |= see_child(walk, child, is_union, type.name ? NULL : &calls);
 		Dwarf_Die next = hsnap_die_sibling(walk->dies, child);
 		hsnap_die_free(child);
 		child = next;
@@ -176,6 +196,9 @@ static bool add_struct(struct walk *walk, Dwarf_Die die, const struct hsnap_die_
 	type.num_members = (uint32_t)(reader->members.num - type.first_member);
 	type.num_arguments = (uint32_t)(reader->arguments.num - type.first_argument);
 	sort_members(reader->members.items + type.first_member, type.num_members);
+	if (calls && type.line)
+		type.name = lambda_name(reader, &type);
+	*ret_scope = type.name ? type.name : scope;
 	hsnap_reader_table_add(reader, &type);
 	return descend;
 }
@@ -360,6 +383,13 @@ static void add_function(struct walk *walk, Dwarf_Die die, const struct place *s
 	struct hsnap_reader *reader = walk->reader;
 	hsnap_die_key key = hsnap_die_key_here(walk->dies, die);
 	size_t num = reader->functions.num;
+	if (walk->function) {
+		reader->nested_sorted = false;
+		if (!hsnap_vec_push(&reader->nested, (struct hsnap_raw_function){
+							     .key = key, .owner = scope->owner, .scope = scope->name }))
+			hsnap_table_no_memory(reader);
+		return;
+	}
 	if (num && reader->functions.items[num - 1].key >= key)
 		return; /* broken bytes: an entry twice */
 	if (!hsnap_vec_push(&reader->functions, (struct hsnap_raw_function){
@@ -418,8 +448,7 @@ static bool see_entry(struct walk *walk, Dwarf_Die die, struct place *scope)
 		add_variable(walk, die, scope->name);
 		return false;
 	case DW_TAG_subprogram:
-		if (!walk->function)
-			add_function(walk, die, scope);
+		add_function(walk, die, scope);
 		return walk->function != 0;
 	case DW_TAG_lexical_block:
 	case DW_TAG_inlined_subroutine:
@@ -542,19 +571,21 @@ enum hsnap_code hsnap_index_units(struct hsnap_reader *reader, struct hsnap_erro
 
 void hsnap_index_walk_function(struct hsnap_reader *reader, struct hsnap_raw_function *function)
 {
-	if (function->walked)
+	if (function->walked || reader->walking > MAX_WALKING)
 		return;
 	function->walked = true;
+	reader->walking++;
 	hsnap_die_key key = function->key;
 	struct hsnap_dies *dies = hsnap_dies_of(reader->dies, key);
 	Dwarf_Die die = hsnap_die_at(reader->dies, key);
-	if (!die)
-		return;
-	struct walk walk = { .reader = reader, .dies = dies, .function = hsnap_table_function_name(reader, key) };
-	if (!walk.function)
-		walk.function = hsnap_table_string(reader, "?");
-	walk_below(&walk, die);
+	if (die) {
+		struct walk walk = { .reader = reader, .dies = dies, .function = hsnap_table_function_name(reader, key) };
+		if (!walk.function)
+			walk.function = hsnap_table_string(reader, "?");
+		walk_below(&walk, die);
+	}
 	hsnap_die_free(die);
+	reader->walking--;
 }
 
 uint32_t hsnap_index_entry(struct hsnap_reader *reader, hsnap_die_key key)

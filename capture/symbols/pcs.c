@@ -167,9 +167,16 @@ static uint32_t find_unit(const struct hsnap_reader *reader, uint64_t address)
 
 /* --- frames --- */
 
-static const char *const allocators[] = {
-	"std::__new_allocator<", "__gnu_cxx::new_allocator<", "__gnu_cxx::__new_allocator<", "std::allocator<",
-	"std::__1::allocator<", "__gnu_cxx::malloc_allocator<",
+/* Classes whose first template argument is what they allocate, and the function that does. */
+static const struct {
+	const char *owner, *function;
+} allocators[] = {
+	{ "std::__new_allocator<", "allocate" }, /* libstdc++ from 12 */
+	{ "__gnu_cxx::new_allocator<", "allocate" },
+	{ "__gnu_cxx::malloc_allocator<", "allocate" },
+	{ "std::allocator<", "allocate" },
+	{ "std::__1::allocator<", "allocate" }, /* libc++ */
+	{ "std::_Function_base::_Base_manager<", "_M_create<" }, /* the functor of a std::function */
 };
 
 /* T of Allocator<T>::allocate: index into reader->types, or 0. */
@@ -186,15 +193,18 @@ static uint32_t allocated_type(struct hsnap_reader *reader, hsnap_die_key key)
 			break;
 		key = facts.specification ? facts.specification : facts.origin;
 	}
-	const struct hsnap_raw_function *function = hsnap_table_function(reader, key);
-	if (!facts.name || strcmp(facts.name, "allocate") || !function || function->key != key || !function->owner)
+	if (!facts.name || (strcmp(facts.name, "allocate") && strncmp(facts.name, "_M_create<", 10)))
+		return 0;
+	const struct hsnap_raw_function *function = hsnap_table_own_function(reader, key);
+	if (!function || !function->owner)
 		return 0;
 	uint32_t owner = hsnap_index_type(reader, function->owner);
 	if (!owner || owner == HSNAP_UNKNOWN_TYPE || !reader->types.items[owner].num_arguments)
 		return 0;
 	const char *name = hsnap_str(&reader->strings, reader->types.items[owner].name);
 	for (size_t i = 0; i < sizeof(allocators) / sizeof(*allocators); i++) {
-		if (strncmp(name, allocators[i], strlen(allocators[i])))
+		if (strncmp(name, allocators[i].owner, strlen(allocators[i].owner)) ||
+		    strncmp(facts.name, allocators[i].function, strlen(allocators[i].function)))
 			continue;
 		uint32_t first = reader->types.items[owner].first_argument;
 		uint32_t type = hsnap_index_type(reader, reader->arguments.items[first]);

@@ -102,6 +102,10 @@ struct hsnap_reader {
 	struct hsnap_vec(hsnap_die_key) arguments;
 	struct hsnap_vec(struct hsnap_raw_variable) variables;
 	struct hsnap_vec(struct hsnap_raw_function) functions; /* in order of key */
+	/* Those declared within functions, in local classes; sorted when they are looked at. */
+	struct hsnap_vec(struct hsnap_raw_function) nested;
+	bool nested_sorted;
+	unsigned walking; /* functions that are being walked: one can lead to another */
 	struct hsnap_vec(struct hsnap_raw_declaration) declarations; /* in order of key */
 	struct hsnap_vec(struct hsnap_raw_unit) units;   /* in order of key */
 	struct hsnap_vec(struct hsnap_raw_range) ranges; /* in order of low once indexed */
@@ -145,6 +149,8 @@ uint32_t hsnap_table_unit(const struct hsnap_reader *reader, hsnap_die_key key);
 hsnap_string hsnap_table_file(struct hsnap_reader *reader, hsnap_die_key key, uint64_t number);
 /* The function whose entries may include the key, or NULL. */
 struct hsnap_raw_function *hsnap_table_function(struct hsnap_reader *reader, hsnap_die_key key);
+/* The very function of that key, also one within another function; or NULL. */
+const struct hsnap_raw_function *hsnap_table_own_function(struct hsnap_reader *reader, hsnap_die_key key);
 /* A function's qualified name, through specification and origin; "" where it has none. */
 hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_key key);
 

@@ -193,6 +193,28 @@ struct hsnap_raw_function *hsnap_table_function(struct hsnap_reader *reader, hsn
 		       ? function : NULL;
 }
 
+static int compare_functions(const void *a, const void *b)
+{
+	const struct hsnap_raw_function *x = a, *y = b;
+	return (x->key > y->key) - (x->key < y->key);
+}
+
+const struct hsnap_raw_function *hsnap_table_own_function(struct hsnap_reader *reader, hsnap_die_key key)
+{
+	struct hsnap_raw_function *outer = hsnap_table_function(reader, key);
+	if (outer && outer->key == key)
+		return outer;
+	if (outer)
+		hsnap_index_walk_function(reader, outer);
+	if (!reader->nested_sorted && reader->nested.num)
+		qsort(reader->nested.items, reader->nested.num, sizeof(*reader->nested.items), compare_functions);
+	reader->nested_sorted = true;
+	struct hsnap_raw_function wanted = { .key = key };
+	return reader->nested.num ? bsearch(&wanted, reader->nested.items, reader->nested.num,
+					    sizeof(*reader->nested.items), compare_functions)
+				  : NULL;
+}
+
 hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_key key)
 {
 	for (unsigned hops = 0; key && key != HSNAP_DIE_UNKNOWN && hops < 8; hops++) {
@@ -203,9 +225,8 @@ hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_ke
 		hsnap_die_read(hsnap_dies_of(reader->dies, key), die, &facts);
 		hsnap_die_free(die);
 		if (facts.name) {
-			const struct hsnap_raw_function *function = hsnap_table_function(reader, key);
-			bool known = function && function->key == key;
-			return hsnap_table_join(reader, known ? function->scope : 0, facts.name);
+			const struct hsnap_raw_function *function = hsnap_table_own_function(reader, key);
+			return hsnap_table_join(reader, function ? function->scope : 0, facts.name);
 		}
 		key = facts.specification ? facts.specification : facts.origin;
 	}

@@ -5,6 +5,7 @@
 
 #define PAGE_MASK (~(uint64_t)4095)
 #define MAX_LINK_MAPS 4096u
+#define LOADER_TAIL ((uint64_t)3 * 4096) /* of the pages after the last thing known */
 
 /*
  * Everything of a module that was written to: data and .bss, and also what is read-only again by
@@ -34,14 +35,45 @@ void hsnap_roots_of_modules(struct hsnap_root_finder *finder)
 	finder->roots->searched_modules = searched;
 }
 
-/* What nobody has explained yet of a mapping is the loader's. */
-static void add_unknown(struct hsnap_root_finder *finder, const struct hsnap_mapping *mapping)
+/* Pages from the first to the last known thing of the loader's in one mapping. */
+struct loader_pages {
+	const struct hsnap_mapping *mapping;
+	uint64_t first, last;
+};
+
+struct loader hsnap_vec_body(struct loader_pages);
+
+static void note_address(struct hsnap_root_finder *finder, struct loader *loader, uint64_t address)
+{
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(finder->target, address);
+	uint64_t at = address, gap_end;
+	if (!mapping || mapping->module || mapping->inode || !(mapping->prot & HSNAP_PROT_WRITE) ||
+	    !hsnap_spans_gap(&finder->regions, &at, address + 1, &gap_end))
+		return;
+	for (size_t i = 0; i < loader->num; i++) {
+		struct loader_pages *pages = &loader->items[i];
+		if (pages->mapping != mapping)
+			continue;
+		if (address < pages->first)
+			pages->first = address;
+		if (address > pages->last)
+			pages->last = address;
+		return;
+	}
+	if (!hsnap_vec_push(loader, (struct loader_pages){ mapping, address, address }))
+		finder->no_memory = true;
+}
+
+/* What nobody has explained yet of these pages. */
+static void add_pages(struct hsnap_root_finder *finder, const struct loader_pages *pages)
 {
 	struct hsnap_root_place place = { .kind = HSNAP_ROOT_OTHER, .name = "dynamic loader" };
 	struct hsnap_spans gaps = { 0 };
-	uint64_t gap_end;
+	uint64_t end = (pages->last & PAGE_MASK) + LOADER_TAIL, gap_end;
+	if (end > pages->mapping->end)
+		end = pages->mapping->end;
 	hsnap_spans_sort(&finder->known);
-	for (uint64_t at = mapping->start; hsnap_spans_gap(&finder->known, &at, mapping->end, &gap_end); at = gap_end)
+	for (uint64_t at = pages->first & PAGE_MASK; hsnap_spans_gap(&finder->known, &at, end, &gap_end); at = gap_end)
 		if (!hsnap_spans_add(&gaps, at, gap_end))
 			finder->no_memory = true;
 	for (size_t i = 0; i < gaps.num; i++)
@@ -50,27 +82,27 @@ static void add_unknown(struct hsnap_root_finder *finder, const struct hsnap_map
 }
 
 /*
- * The loader's own small allocator takes anonymous pages: its list of modules is there, and with it
- * everything that belongs to a library loaded at the start.
+ * The loader's own small allocator takes a few anonymous pages: its list of modules is there, the
+ * main thread's storage and table of thread-locals, and what belongs to libraries loaded at the
+ * start.  The program's own mappings can follow without a gap, before them as a rule: so the pages
+ * are taken from the first thing known to a little after the last.
  */
 void hsnap_roots_of_loader(struct hsnap_root_finder *finder)
 {
+	const struct hsnap_target *target = finder->target;
 	hsnap_auto(hsnap_freep) uint64_t *maps = malloc(MAX_LINK_MAPS * sizeof(*maps));
-	uint32_t num = maps ? hsnap_glibc_link_maps(finder->target, maps, MAX_LINK_MAPS) : 0;
-	uint64_t last = 0;
-	/* The main thread's storage comes from there too, and with it the table of its thread-locals. */
-	const struct hsnap_mapping *main = finder->target->threads.num
-		? hsnap_target_mapping(finder->target, finder->target->threads.items[0].thread_pointer) : NULL;
-	if (main && !main->path && !main->inode && main->prot & HSNAP_PROT_WRITE)
-		add_unknown(finder, main);
-	for (uint32_t i = 0; i < num; i++) {
-		const struct hsnap_mapping *mapping = hsnap_target_mapping(finder->target, maps[i]);
-		uint64_t at = maps[i], gap_end;
-		if (!mapping || mapping->start == last || mapping->module || mapping->inode ||
-		    !(mapping->prot & HSNAP_PROT_WRITE) ||
-		    !hsnap_spans_gap(&finder->regions, &at, maps[i] + 1, &gap_end))
-			continue;
-		last = mapping->start;
-		add_unknown(finder, mapping);
+	uint32_t num = maps ? hsnap_glibc_link_maps(target, maps, MAX_LINK_MAPS) : 0;
+	struct loader loader = { 0 };
+	for (uint32_t i = 0; i < num; i++)
+		note_address(finder, &loader, maps[i]);
+	uint64_t pointer = target->threads.num ? target->threads.items[0].thread_pointer : 0, table;
+	if (pointer && num) {
+		note_address(finder, &loader, pointer - finder->glibc.static_tls);
+		note_address(finder, &loader, pointer);
+		if (hsnap_target_word(target, pointer + 8, &table))
+			note_address(finder, &loader, table);
 	}
+	for (size_t i = 0; i < loader.num; i++)
+		add_pages(finder, &loader.items[i]);
+	hsnap_vec_deinit(&loader);
 }

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "capture/roots/finder.h"
+#include "capture/unwind/target.h"
 
+#define MAX_FRAMES 256              /* of one thread */
 #define MAX_STRAY ((uint64_t)65536) /* of a stack in allocator memory that is no block's */
 
 static const char *const register_names[HSNAP_NUM_REGS] = {
@@ -156,6 +158,33 @@ static void add_stack(struct hsnap_root_finder *finder, uint32_t index, uint64_t
 		hsnap_roots_exclude(finder, dead, low & ~(uint64_t)7);
 }
 
+/*
+ * The frames of a thread, for the names of its variables.  Where a frame lies in another mapping
+ * than the one before, a handler runs on a stack of its own: what it interrupted is live too.
+ */
+static void add_frames(struct hsnap_root_finder *finder, uint32_t index, struct hsnap_span storage)
+{
+	const struct hsnap_thread *thread = &finder->target->threads.items[index];
+	struct hsnap_unwind_frame frames[MAX_FRAMES];
+	size_t num = hsnap_unwind_thread(finder->target, thread, frames, MAX_FRAMES);
+	const struct hsnap_mapping *stack = hsnap_target_mapping(finder->target, thread->regs.value[HSNAP_REG_SP]);
+	for (size_t i = 0; i < num; i++) {
+		uint64_t sp = frames[i].regs.value[HSNAP_REG_SP];
+		const struct hsnap_mapping *mapping = hsnap_target_mapping(finder->target, sp);
+		if (mapping != stack && mapping)
+			add_stack(finder, index, sp, storage);
+		stack = mapping ? mapping : stack;
+		/* Only where nothing was called may words below the stack pointer be in use. */
+		uint64_t low = frames[i].exact_pc && sp > HSNAP_RED_ZONE ? (sp - HSNAP_RED_ZONE) & ~(uint64_t)7 : sp;
+		struct hsnap_root_frame frame = {
+			.thread = index, .depth = (uint32_t)i, .cfa = frames[i].cfa, .low = low,
+			.exact_pc = frames[i].exact_pc, .regs = frames[i].regs,
+		};
+		if (!hsnap_vec_push(&finder->roots->frames, frame))
+			finder->no_memory = true;
+	}
+}
+
 static bool is_live_tcb(const struct hsnap_target *target, uint64_t address)
 {
 	for (size_t i = 0; i < target->threads.num; i++)
@@ -207,6 +236,7 @@ void hsnap_roots_of_threads(struct hsnap_root_finder *finder)
 		if (storage.start < storage.end)
 			add_storage(finder, i, storage, &own);
 		add_stack(finder, i, thread->regs.value[HSNAP_REG_SP], storage);
+		add_frames(finder, i, storage);
 		hsnap_vec_deinit(&own);
 	}
 	free(skip);

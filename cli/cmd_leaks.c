@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_leaks.c - what no root reaches. */
-#include "cli/head.h"
 #include "cli/input.h"
 #include "cli/leaks_view.h"
 #include "cli/report.h"
@@ -17,8 +16,8 @@ static void say_next(const struct hsnap_leaks_view *view)
 	hsnap_line_add(&command, "heapsnap why ");
 	hsnap_line_add_quoted(&command, name ? name : "");
 	hsnap_line_add(&command, " ");
-	hsnap_line_add_quoted(&command, view->path);
-	hsnap_say_next(view->emit, hsnap_line_text(&command));
+	hsnap_add_input(&command, view->emit->options, view->path);
+	hsnap_emit_next(view->emit, hsnap_line_text(&command));
 	hsnap_line_deinit(&command);
 }
 

@@ -6,7 +6,7 @@
 #include "cli/head.h"
 #include "cli/names.h"
 #include "cli/report.h"
-#include "cli/show.h"
+#include "cli/resolve.h"
 #include "cli/input.h"
 #include "cli/table.h"
 #include "snapshot/base/cleanup.h"
@@ -323,12 +323,31 @@ static bool emit_rows(const struct view *view, const char *path)
 	return ok;
 }
 
-bool hsnap_show(struct hsnap_emit *emit, const char *path, const struct hsnap_snapshot *snapshot)
+/* Who keeps the first type of the table is the next question. */
+static void say_next(const struct view *view, const char *path)
+{
+	for (size_t i = 0; i < view->rows.num; i++) {
+		hsnap_type_id type = view->rows.items[i].type;
+		if (view->snapshot->types.items[type].kind != HSNAP_TYPE_STRUCT || view->rows.items[i].state != HSNAP_LIVE)
+			continue;
+		hsnap_auto(hsnap_freep) char *name = hsnap_unique_name(view->snapshot, type);
+		hsnap_auto(hsnap_line_deinit) struct hsnap_line command = { 0 };
+		hsnap_line_add(&command, "heapsnap why ");
+		hsnap_line_add_quoted(&command, name ? name : "");
+		hsnap_line_add(&command, " ");
+		hsnap_add_input(&command, view->emit->options, path);
+		hsnap_emit_next(view->emit, hsnap_line_text(&command));
+		return;
+	}
+}
+
+static bool print_answer(struct hsnap_emit *emit, const char *path, const struct hsnap_snapshot *snapshot)
 {
 	struct view view = { .emit = emit, .snapshot = snapshot };
 	bool ok = make_view(&view);
 	if (ok)
 		ok = emit->format == HSNAP_AS_TEXT ? print_text(&view, path) : emit_rows(&view, path);
+	say_next(&view, path);
 	hsnap_vec_deinit(&view.rows);
 	return ok;
 }
@@ -345,7 +364,7 @@ int hsnap_cmd_show(int argc, char **argv)
 		return status;
 	struct hsnap_emit emit;
 	hsnap_emit_open(&emit, &options);
-	if (!hsnap_show(&emit, source.path, source.snapshot))
+	if (!print_answer(&emit, source.path, source.snapshot))
 		emit.out.failed = true;
 	return hsnap_emit_close(&emit, hsnap_input_status(&options, source.snapshot));
 }

@@ -3,68 +3,19 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/capture.h"
 #include "cli/emit.h"
+#include "cli/live.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/text.h"
 
 #define MOST_COPIES 999 /* of one default name */
-#define QUIET_NS 500000000u
-
-static volatile int interrupted;
-
-/* The first one lets the target go; a second one ends us as it would anybody. */
-static void on_signal(int signal)
-{
-	(void)signal;
-	interrupted = 1;
-}
-
-static void catch_signals(void)
-{
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
-	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
-		struct sigaction before;
-		/* What nohup has switched off stays so. */
-		if (!sigaction(signals[i], NULL, &before) && before.sa_handler != SIG_IGN)
-			sigaction(signals[i], &action, NULL);
-	}
-}
-
-struct progress {
-	struct timespec began;
-	bool shown;
-};
-
-static void show_progress(void *context, const char *phase, uint64_t done, uint64_t all)
-{
-	struct progress *progress = context;
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	int64_t ns = (now.tv_sec - progress->began.tv_sec) * 1000000000 + (now.tv_nsec - progress->began.tv_nsec);
-	if (ns < (int64_t)QUIET_NS)
-		return;
-	progress->shown = true;
-	if (all)
-		fprintf(stderr, "\r\033[K%s: %.0f %%", phase, 100.0 * (double)done / (double)all);
-	else
-		fprintf(stderr, "\r\033[K%s …", phase);
-}
-
-static void clear_progress(const struct progress *progress)
-{
-	if (progress->shown)
-		fputs("\r\033[K", stderr);
-}
 
 /* Whatever can be known to go wrong later is said before the target is stopped. */
 static int check_output(const struct hsnap_options *options)
@@ -183,30 +134,21 @@ static void say_written(const struct hsnap_snapshot *snapshot, uint64_t bytes, c
 
 static int take(const struct hsnap_options *options)
 {
-	struct progress progress = { 0 };
 	struct hsnap_error err = { 0 };
 	struct hsnap_snapshot *snapshot = NULL;
-	clock_gettime(CLOCK_MONOTONIC, &progress.began);
-	struct hsnap_take_options how = {
-		.pid = (pid_t)options->pid, .interrupted = &interrupted, .progress_context = &progress,
-		.progress = isatty(STDERR_FILENO) && !options->quiet ? show_progress : NULL,
-	};
-	enum hsnap_code code = hsnap_capture_take(&how, &snapshot, &err);
-	clear_progress(&progress);
-	if (code == HSNAP_INTERRUPTED) {
-		hsnap_say("interrupted: pid %" PRIu64 " runs on, nothing was written", options->pid);
-		return HSNAP_EXIT_INTERRUPTED;
-	}
-	if (code)
-		return hsnap_report(&err, HSNAP_DOING_CAPTURE);
+	struct timespec began;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	int status = hsnap_live_take(options, &snapshot);
+	if (status != HSNAP_GO_ON)
+		return status;
 
 	char path[PATH_MAX];
 	uint64_t bytes = 0;
-	code = write_snapshot(options, snapshot, path, sizeof(path), &bytes, &err);
-	int status = code ? hsnap_report(&err, HSNAP_DOING_OTHER) : HSNAP_EXIT_DONE;
+	enum hsnap_code code = write_snapshot(options, snapshot, path, sizeof(path), &bytes, &err);
+	status = code ? hsnap_report(&err, HSNAP_DOING_OTHER) : HSNAP_EXIT_DONE;
 	if (!code && !options->quiet) {
 		say_what(snapshot);
-		say_written(snapshot, bytes, &progress.began);
+		say_written(snapshot, bytes, &began);
 	}
 	if (!code && strcmp(path, "-")) {
 		puts(path);
@@ -226,11 +168,8 @@ int hsnap_cmd_take(int argc, char **argv)
 		return status;
 	if (!options.pid)
 		return hsnap_wrong_use("heapsnap take -p PID", "take: no process was named");
-	if (options.pid > INT_MAX)
-		return hsnap_wrong_use("heapsnap take -p PID", "take: no process has the number %" PRIu64, options.pid);
 	status = check_output(&options);
 	if (status != HSNAP_GO_ON)
 		return status;
-	catch_signals();
 	return take(&options);
 }

@@ -10,7 +10,8 @@
 
 #define MOST_COMMANDS 20 /* that an ambiguous TYPE is answered with */
 
-static void list_candidates(const struct hsnap_input *source, const struct hsnap_resolution *resolution)
+static void list_candidates(const struct hsnap_options *options, const struct hsnap_input *source,
+			    const struct hsnap_resolution *resolution)
 {
 	for (size_t i = 0; i < resolution->candidates.num && i < MOST_COMMANDS; i++) {
 		hsnap_auto(hsnap_freep) char *name = hsnap_unique_name(source->snapshot, resolution->candidates.items[i]);
@@ -18,7 +19,7 @@ static void list_candidates(const struct hsnap_input *source, const struct hsnap
 		hsnap_line_add(&line, "heapsnap why ");
 		hsnap_line_add_quoted(&line, name ? name : "");
 		hsnap_line_add(&line, " ");
-		hsnap_line_add_quoted(&line, source->path);
+		hsnap_add_input(&line, options, source->path);
 		hsnap_line_add_escaped(&escaped, hsnap_line_text(&line), HSNAP_TEXT_UTF8);
 		fprintf(stderr, "  %s\n", hsnap_line_text(&escaped));
 		hsnap_line_deinit(&line);
@@ -28,9 +29,10 @@ static void list_candidates(const struct hsnap_input *source, const struct hsnap
 		fprintf(stderr, "  and %zu more\n", resolution->candidates.num - MOST_COMMANDS);
 }
 
-static int explain(const char *asked, enum hsnap_resolved answer, const struct hsnap_input *source,
+static int explain(const struct hsnap_options *options, enum hsnap_resolved answer, const struct hsnap_input *source,
 		   const struct hsnap_resolution *resolution)
 {
+	const char *asked = options->args[0];
 	switch (answer) {
 	case HSNAP_RESOLVED:
 		return HSNAP_GO_ON;
@@ -45,7 +47,7 @@ static int explain(const char *asked, enum hsnap_resolved answer, const struct h
 				resolution->candidates.num ? "; the nearest are" : ": it has no types");
 		break;
 	}
-	list_candidates(source, resolution);
+	list_candidates(options, source, resolution);
 	return HSNAP_EXIT_USAGE;
 }
 
@@ -99,7 +101,7 @@ static int look_up(const struct hsnap_options *options, const struct hsnap_input
 		return view.node ? answer(options, &view) : HSNAP_EXIT_USAGE;
 	}
 	hsnap_auto(hsnap_resolution_deinit) struct hsnap_resolution resolution = { 0 };
-	int status = explain(view.asked, hsnap_resolve(source->snapshot, view.asked, &resolution), source, &resolution);
+	int status = explain(options, hsnap_resolve(source->snapshot, view.asked, &resolution), source, &resolution);
 	if (status != HSNAP_GO_ON)
 		return status;
 	view.resolution = &resolution;

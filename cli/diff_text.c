@@ -306,7 +306,10 @@ static void print_end(const struct hsnap_diff_view *view, const struct summary *
 	struct hsnap_line text = { 0 };
 	if (!sum->grown)
 		hsnap_line_add(&text, "No type grew; ");
-	hsnap_line_addf(&text, "%s did not change, ", hsnap_plural(sum->unchanged, "type").text);
+	if (sum->unchanged)
+		hsnap_line_addf(&text, "%s did not change, ", hsnap_plural(sum->unchanged, "type").text);
+	else
+		hsnap_line_add(&text, sum->grown ? "Every type changed, " : "every type changed, ");
 	if (sum->shrunk) {
 		struct hsnap_small amount = hsnap_growth(-sum->sum_shrunk);
 		hsnap_line_addf(&text, "%s shrank by %s %s in all.", hsnap_plural(sum->shrunk, "type").text,
@@ -341,7 +344,7 @@ static void say_next(const struct hsnap_diff_view *view)
 		hsnap_line_add_quoted(&command, hsnap_line_text(&name));
 		hsnap_line_add(&command, " ");
 		hsnap_line_add_quoted(&command, view->paths[row->snapshot]);
-		hsnap_say_next(view->emit, hsnap_line_text(&command));
+		hsnap_emit_next(view->emit, hsnap_line_text(&command));
 		hsnap_line_deinit(&command);
 		hsnap_line_deinit(&name);
 		return;

@@ -38,6 +38,7 @@ struct hsnap_emit {
 	bool header_only; /* CSV: the next row only tells its fields' names */
 
 	struct hsnap_line out;
+	struct hsnap_line next; /* a command to go on with, for stderr behind everything else */
 	int write_error; /* errno of the first write that failed */
 	pid_t pager;
 	struct {
@@ -57,6 +58,8 @@ void hsnap_emit_open(struct hsnap_emit *emit, const struct hsnap_options *option
 int hsnap_emit_close(struct hsnap_emit *emit, int status);
 /* Write what has gathered; a failure is remembered until the close. */
 void hsnap_emit_flush(struct hsnap_emit *emit);
+/* The command of the line `next: …`, which is for terminals and not for --quiet. */
+void hsnap_emit_next(struct hsnap_emit *emit, const char *command);
 /* What close does, for a command that only uses stdio. */
 int hsnap_stdout_finish(int status);
 

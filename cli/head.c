@@ -2,8 +2,6 @@
 /* head.c - which snapshot an answer is about. */
 #include "cli/head.h"
 
-#include <unistd.h>
-
 void hsnap_add_process(struct hsnap_line *to, const struct hsnap_emit *emit,
 		       const struct hsnap_snapshot *snapshot)
 {
@@ -90,11 +88,4 @@ void hsnap_emit_snapshot(struct hsnap_emit *emit, const char *key, const char *p
 	hsnap_emit_u64(emit, "freed_bytes", facts->freed_bytes);
 	hsnap_emit_u64(emit, "freed_count", facts->freed_count);
 	hsnap_emit_end_object(emit);
-}
-
-void hsnap_say_next(const struct hsnap_emit *emit, const char *command)
-{
-	if (emit->format != HSNAP_AS_TEXT || emit->options->quiet || emit->pager || !isatty(STDERR_FILENO))
-		return;
-	fprintf(stderr, "next: %s\n", command);
 }

@@ -21,7 +21,4 @@ void hsnap_print_reservations(struct hsnap_emit *emit, const struct hsnap_snapsh
 void hsnap_emit_snapshot(struct hsnap_emit *emit, const char *key, const char *path,
 			 const struct hsnap_snapshot *snapshot);
 
-/* `next: …` on stderr, if that is a terminal and --quiet was not given. */
-void hsnap_say_next(const struct hsnap_emit *emit, const char *command);
-
 #endif

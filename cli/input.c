@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/live.h"
 #include "cli/report.h"
 
 void hsnap_input_deinit(struct hsnap_input *source)
@@ -20,10 +21,19 @@ static int out_of_memory(const struct hsnap_options *options)
 	return HSNAP_EXIT_OTHER;
 }
 
-int hsnap_input_open(const struct hsnap_options *options, const char *path, unsigned load,
-		      struct hsnap_input *ret)
+/* A live process in place of a file; the snapshot is written nowhere. */
+static int open_live(const struct hsnap_options *options, const char *path, struct hsnap_input *ret)
 {
-	*ret = (struct hsnap_input){ 0 };
+	char name[32];
+	if (path)
+		return hsnap_wrong_use(NULL, "%s: -p and the snapshot '%s' exclude each other", options->command->name, path);
+	snprintf(name, sizeof(name), "pid %llu", (unsigned long long)options->pid);
+	ret->path = strdup(name);
+	return ret->path ? hsnap_live_take(options, &ret->snapshot) : out_of_memory(options);
+}
+
+static int open_file(const struct hsnap_options *options, const char *path, unsigned load, struct hsnap_input *ret)
+{
 	int status = HSNAP_GO_ON;
 	if (path)
 		ret->path = strdup(path);
@@ -34,11 +44,19 @@ int hsnap_input_open(const struct hsnap_options *options, const char *path, unsi
 	if (!ret->path)
 		return out_of_memory(options);
 	struct hsnap_error err;
-	if (hsnap_snapshot_read(ret->path, load, &ret->snapshot, &err)) {
-		hsnap_input_deinit(ret);
+	if (hsnap_snapshot_read(ret->path, load, &ret->snapshot, &err))
 		return hsnap_report(&err, HSNAP_DOING_READ);
-	}
 	return HSNAP_GO_ON;
+}
+
+int hsnap_input_open(const struct hsnap_options *options, const char *path, unsigned load,
+		     struct hsnap_input *ret)
+{
+	*ret = (struct hsnap_input){ 0 };
+	int status = options->pid ? open_live(options, path, ret) : open_file(options, path, load, ret);
+	if (status != HSNAP_GO_ON)
+		hsnap_input_deinit(ret);
+	return status;
 }
 
 int hsnap_input_status(const struct hsnap_options *options, const struct hsnap_snapshot *snapshot)
@@ -50,4 +68,12 @@ bool hsnap_same_process(const struct hsnap_snapshot *a, const struct hsnap_snaps
 {
 	return a->facts.pid == b->facts.pid && a->facts.start_time == b->facts.start_time &&
 	       !strcmp(hsnap_text(a, a->facts.comm), hsnap_text(b, b->facts.comm));
+}
+
+void hsnap_add_input(struct hsnap_line *to, const struct hsnap_options *options, const char *path)
+{
+	if (options->pid)
+		hsnap_line_addf(to, "-p %llu", (unsigned long long)options->pid);
+	else
+		hsnap_line_add_quoted(to, path);
 }

@@ -4,6 +4,7 @@
 #define HSNAP_CLI_INPUT_H
 
 #include "cli/options.h"
+#include "cli/text.h"
 #include "snapshot/snapshot.h"
 
 struct hsnap_input {
@@ -28,6 +29,9 @@ int hsnap_input_status(const struct hsnap_options *options, const struct hsnap_s
 
 /* Are the two of one process?  By PID, start time and name. */
 bool hsnap_same_process(const struct hsnap_snapshot *a, const struct hsnap_snapshot *b);
+
+/* How a command names the same snapshot again: its path, quoted, or "-p PID". */
+void hsnap_add_input(struct hsnap_line *to, const struct hsnap_options *options, const char *path);
 
 /* newest.c: the path of the newest snapshot of the current folder that the user owns, to be
  * freed; HSNAP_GO_ON or the exit status. */

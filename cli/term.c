@@ -147,23 +147,39 @@ static void free_buffers(struct hsnap_emit *emit)
 		hsnap_line_deinit(&emit->level[i].raw);
 }
 
+void hsnap_emit_next(struct hsnap_emit *emit, const char *command)
+{
+	if (emit->format != HSNAP_AS_TEXT || emit->options->quiet || !isatty(STDERR_FILENO))
+		return;
+	hsnap_line_add(&emit->next, "next: ");
+	hsnap_line_add_escaped(&emit->next, command, emit->charset);
+	hsnap_line_add(&emit->next, "\n");
+}
+
+/* Ctrl-C is the pager's, and a reader who leaves early has read enough. */
+static void wait_for_pager(const struct hsnap_emit *emit)
+{
+	signal(SIGINT, SIG_IGN);
+	close(STDOUT_FILENO);
+	while (waitpid(emit->pager, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 int hsnap_emit_close(struct hsnap_emit *emit, int status)
 {
 	bool no_memory = emit->out.failed || emit->header.failed || emit->row.failed || emit->cell.failed;
 	hsnap_emit_flush(emit);
 	free_buffers(emit);
-	if (emit->pager) {
-		/* Ctrl-C is the pager's, and a reader who leaves early has read enough. */
-		signal(SIGINT, SIG_IGN);
-		close(STDOUT_FILENO);
-		while (waitpid(emit->pager, NULL, 0) < 0 && errno == EINTR)
-			;
-		return status;
+	if (emit->pager)
+		wait_for_pager(emit);
+	else if (emit->write_error)
+		status = write_failed(emit->write_error);
+	if (no_memory) {
+		hsnap_wrong_use(NULL, "print the answer: out of memory");
+		status = HSNAP_EXIT_OTHER;
 	}
-	if (emit->write_error)
-		return write_failed(emit->write_error);
-	if (!no_memory)
-		return status;
-	hsnap_wrong_use(NULL, "print the answer: out of memory");
-	return HSNAP_EXIT_OTHER;
+	if (!emit->write_error && !no_memory)
+		fputs(hsnap_line_text(&emit->next), stderr);
+	hsnap_line_deinit(&emit->next);
+	return status;
 }

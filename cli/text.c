@@ -247,9 +247,13 @@ struct hsnap_small hsnap_human(double bytes)
 {
 	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	size_t unit = 0;
+	struct hsnap_small small;
+	if (fabs(bytes) < 1023.5) {
+		snprintf(small.text, sizeof(small.text), "%.0f bytes", bytes);
+		return small;
+	}
 	for (bytes /= 1024; fabs(bytes) >= 1023.95 && unit < 5; unit++)
 		bytes /= 1024;
-	struct hsnap_small small;
 	snprintf(small.text, sizeof(small.text), "%.1f %s", bytes, units[unit]);
 	return small;
 }

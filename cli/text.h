@@ -56,7 +56,7 @@ struct hsnap_small {
 struct hsnap_small hsnap_grouped(uint64_t number);           /* 1,234 */
 struct hsnap_small hsnap_growth(int64_t number);             /* +1,234, -1,234, 0 */
 struct hsnap_small hsnap_share(double part, double whole);   /* 27.6; 0.0 of nothing */
-struct hsnap_small hsnap_human(double bytes);                /* 31.0 MiB; no less than KiB */
+struct hsnap_small hsnap_human(double bytes);                /* 31.0 MiB; 12 bytes */
 struct hsnap_small hsnap_time(uint64_t ns);                  /* 2026-11-30 01:24:47 UTC */
 struct hsnap_small hsnap_iso_time(uint64_t ns);              /* 2026-11-30T01:24:47Z */
 struct hsnap_small hsnap_duration(uint64_t ns);              /* 0.4 s, 27 s, 3 min 40 s, 2 h 5 min */

@@ -27,7 +27,7 @@ Test(text, shares_and_sizes_are_rounded)
 	cr_expect_str_eq(hsnap_share(-1, 100000).text, "0.0", "no negative zero");
 	cr_expect_str_eq(hsnap_human(32538504).text, "31.0 MiB");
 	cr_expect_str_eq(hsnap_human(1048575).text, "1.0 MiB", "not 1024.0 KiB");
-	cr_expect_str_eq(hsnap_human(100).text, "0.1 KiB");
+	cr_expect_str_eq(hsnap_human(100).text, "100 bytes");
 }
 
 Test(text, times_are_utc)

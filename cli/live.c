@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* live.c - capture a process while the user watches, and let it go when the user has had enough. */
+#include "cli/live.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "cli/report.h"
+
+#define QUIET_NS 500000000u /* before progress is shown */
+
+static volatile int interrupted;
+
+/* The first one lets the target go; a second one ends us as it would anybody. */
+static void on_signal(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+		struct sigaction before;
+		/* What nohup has switched off stays so. */
+		if (!sigaction(signals[i], NULL, &before) && before.sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+	}
+}
+
+struct progress {
+	struct timespec began;
+	bool shown;
+};
+
+static void show_progress(void *context, const char *phase, uint64_t done, uint64_t all)
+{
+	struct progress *progress = context;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	int64_t ns = (now.tv_sec - progress->began.tv_sec) * 1000000000 + (now.tv_nsec - progress->began.tv_nsec);
+	if (ns < (int64_t)QUIET_NS)
+		return;
+	progress->shown = true;
+	if (all)
+		fprintf(stderr, "\r\033[K%s: %.0f %%", phase, 100.0 * (double)done / (double)all);
+	else
+		fprintf(stderr, "\r\033[K%s …", phase);
+}
+
+static void clear_progress(const struct progress *progress)
+{
+	if (progress->shown)
+		fputs("\r\033[K", stderr);
+}
+
+int hsnap_live_take(const struct hsnap_options *options, struct hsnap_snapshot **ret)
+{
+	struct progress progress = { 0 };
+	struct hsnap_error err = { 0 };
+	if (options->pid > INT_MAX)
+		return hsnap_wrong_use("heapsnap take -p PID", "%s: no process has the number %" PRIu64,
+				       options->command->name, options->pid);
+	struct hsnap_take_options how = {
+		.pid = (pid_t)options->pid, .interrupted = &interrupted, .progress_context = &progress,
+		.progress = isatty(STDERR_FILENO) && !options->quiet ? show_progress : NULL,
+	};
+	catch_signals();
+	clock_gettime(CLOCK_MONOTONIC, &progress.began);
+	enum hsnap_code code = hsnap_capture_take(&how, ret, &err);
+	clear_progress(&progress);
+	if (code == HSNAP_INTERRUPTED) {
+		hsnap_say("interrupted: pid %" PRIu64 " runs on, nothing was written", options->pid);
+		return HSNAP_EXIT_INTERRUPTED;
+	}
+	return code ? hsnap_report(&err, HSNAP_DOING_CAPTURE) : HSNAP_GO_ON;
+}

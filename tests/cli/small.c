@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* small.c DIR - write the small snapshots of the golden cases, one story each. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/graph_text.h"
+
+#define SECONDS 1000000000ull
+#define NOON 1796040000ull /* 2026-11-30 12:00:00 UTC */
+
+static const char *folder;
+
+static void must(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "small: %s\n", what);
+	exit(1);
+}
+
+static hsnap_string text(struct hsnap_snapshot *s, const char *words)
+{
+	return hsnap_strings_add(&s->strings, words);
+}
+
+static struct hsnap_snapshot *make(const struct graph_text *graph, const char *comm, uint64_t pid, uint64_t second)
+{
+	struct hsnap_snapshot *s = snapshot_from_text(graph);
+	s->facts.pid = pid;
+	s->facts.start_time = 100 * pid;
+	s->facts.taken_at = (NOON + second) * SECONDS;
+	s->facts.comm = text(s, comm);
+	s->facts.source = text(s, "agent");
+	s->facts.num_threads = 1;
+	s->facts.searched_modules = 2;
+	s->facts.searched_tls = 1;
+	return s;
+}
+
+static void save(struct hsnap_snapshot *s, const char *name)
+{
+	char path[4096];
+	struct hsnap_error err;
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	if (hsnap_snapshot_write(s, path, true, NULL, &err)) {
+		fprintf(stderr, "small: %s\n", err.message);
+		exit(1);
+	}
+	hsnap_snapshot_destroy(s);
+}
+
+#define TYPES "Cart=16{items:Node*@0,tree:Tree*@8} Node=24{next:Node*@0,value:Item*@8,other:Node*@16} Item=8 " \
+	      "Tree=24{left:Tree*@0,right:Tree*@8,value:Item*@16} Page=32{text:char*@0}"
+
+/* Three of one process: Item grows and then shrinks, Node only shrinks, Page only grows. */
+static void write_steps(void)
+{
+	static const struct graph_text graphs[] = {
+		{ .types = TYPES, .roots = "global:g=Cart", .blocks = "n*9:Node i*2:Item", .edges = "g>n0 g>i0" },
+		{ .types = TYPES, .roots = "global:g=Cart", .blocks = "n*5:Node i*12:Item p*3:Page", .edges = "g>n0 g>i0 g>p0" },
+		{ .types = TYPES, .roots = "global:g=Cart", .blocks = "n*5:Node i*6:Item p*4:Page", .edges = "g>n0 g>i0 g>p0" },
+	};
+	static const char *const names[] = { "step1.snap", "step2.snap", "step3.snap" };
+	for (size_t i = 0; i < 3; i++)
+		save(make(&graphs[i], "walker", 31, 60 * i), names[i]);
+}
+
+static void write_usable(void)
+{
+	struct hsnap_snapshot *s = make(&(struct graph_text){ .types = TYPES, .roots = "global:g=Cart",
+		.blocks = "n*9:Node/40 i*2:Item/24", .edges = "g>n0 g>i0" }, "walker", 31, 60);
+	s->facts.basis = HSNAP_BASIS_USABLE;
+	save(s, "usable.snap");
+}
+
+static void write_partial(void)
+{
+	struct hsnap_snapshot *s = make(&(struct graph_text){ .types = TYPES, .roots = "global:g=Cart",
+		.blocks = "n*2:Node/24", .edges = "g>n0 n0>n1" }, "walker", 32, 0);
+	must(hsnap_vec_push(&s->partial_reasons, text(s, "128 KiB of the heap could not be read")), "no memory");
+	must(hsnap_vec_push(&s->notes, text(s, "no types for libfoo.so.1: no debug info")), "no memory");
+	save(s, "partial.snap");
+}
+
+/* Names that would do things to a terminal, to a table, or to a parser. */
+static void write_hostile(void)
+{
+	struct hsnap_snapshot *s = make(&(struct graph_text){ .types = TYPES "Evil=8 Raw=8 Quote=8 Wide=8", .roots = "global:g=Cart",
+		.blocks = "e:Evil r:Raw q:Quote w:Wide", .edges = "g>e g>r g>q g>w" }, "x\033[2Jy", 33, 0);
+	s->types.items[type_from_text(s, "Evil")].name = text(s, "Evil\033[31m\nrm -rf");
+	s->types.items[type_from_text(s, "Raw")].name = text(s, "Raw\xff\xc3(");
+	s->types.items[type_from_text(s, "Quote")].name = text(s, "Quote<\"a,b\">");
+	s->types.items[type_from_text(s, "Wide")].name = text(s, "Gr\xc3\xb6\xc3\x9f" "e");
+	save(s, "hostile.snap");
+}
+
+/* Two types of one name, in other files and in another module; and long names. */
+static void write_twins(void)
+{
+	struct hsnap_snapshot *s = make(&(struct graph_text){
+		.modules = "/usr/bin/app /usr/lib/libfoo.so.1",
+		.types = "entry=16%src/routes.c entry2=24%src/table.c entry3=32%lib/foo.c shop::Order=40%src/order.h "
+			 "shop::Map<shop::Order,std::less<shop::Order>>=56%src/map.h",
+		.roots = "global:g", .blocks = "a*3:entry b*2:entry2 c:entry3 o*4:shop::Order m:shop::Map<shop::Order,std::less<shop::Order>>",
+		.edges = "g~a0 g~b0 g~c g~o0 g~m" }, "app", 34, 0);
+	hsnap_type_id second = type_from_text(s, "entry2"), third = type_from_text(s, "entry3");
+	s->types.items[second].name = s->types.items[second].full_name = text(s, "entry");
+	s->types.items[third].name = s->types.items[third].full_name = text(s, "entry");
+	s->types.items[third].module = 2;
+	s->types.items[type_from_text(s, "entry")].line = 12;
+	save(s, "twins.snap");
+}
+
+/* Every kind of root, a tree, weak hops, more paths than a screen shows. */
+static void write_paths(void)
+{
+	struct hsnap_snapshot *s = make(&(struct graph_text){
+		.types = TYPES, .stacks = "make(a.c:1)<main(m.c:9) add(b.c:2)<main(m.c:9)",
+		.roots = "global:cart=Cart@cart.c:3 static:seen=Item*@cart.c:8/lookup stack:found=Item*/lookup%worker register:rbx%main "
+			 "thread-local:last=Item*@cart.c:4 kernel:epoll_5 mapping:pool!",
+		.blocks = "t*7:Tree i*12:Item p*3:Page&1 x:char[]/40 y:char[]/50 lone*2:Item&2 n*4:Node&2 kept:Item",
+		.edges = "cart.8>t0 t0.0>t1 t0.8>t2 t1.0>t3 t1.8>t4 t2.0>t5 t2.8>t6 t3.16>i0 t4.16>i1 t5.16>i2 t6.16>i3 "
+			 "seen>i4 found>i5 rbx>i6 last>i7 epoll_5>i8 t0.16~i9 cart.0~i10 p0>x p1>y p2>x n0>n1 n1>n2 n2>n0 n3>n0 n1.8>i11 pool~kept" },
+		"paths", 35, 0);
+	save(s, "paths.snap");
+}
+
+static void write_clean(void)
+{
+	save(make(&(struct graph_text){ .types = TYPES, .roots = "global:g=Cart", .blocks = "n*2:Node", .edges = "g>n0 n0>n1" }, "clean", 36, 0),
+	     "clean.snap");
+	save(make(&(struct graph_text){ .roots = "global:g" }, "empty", 37, 0), "empty.snap");
+}
+
+int main(int argc, char **argv)
+{
+	must(argc == 2, "usage: small DIR");
+	folder = argv[1];
+	write_steps();
+	write_usable();
+	write_partial();
+	write_hostile();
+	write_twins();
+	write_paths();
+	write_clean();
+	return 0;
+}

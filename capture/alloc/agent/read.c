@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "capture/alloc/agent/reader.h"
+#include "capture/alloc/glibc/arena.h"
 #include "snapshot/base/cleanup.h"
 
 static void add_counters(struct hsnap_heap *heap, const struct hsnap_wire_counters *c)
@@ -68,9 +69,19 @@ static void count_overruns(struct reader *reader)
 		heap->overruns += lost;
 }
 
+/* The main arena's own links lead to chunks that were free once: nobody may take them for roots. */
+static bool add_main_arena(struct reader *reader)
+{
+	struct hsnap_region arena;
+	return !hsnap_glibc_main_arena(reader->target, &arena.start, &arena.end) ||
+	       hsnap_vec_push(&reader->heap->regions, arena);
+}
+
 static enum hsnap_code read_all(struct reader *reader, struct hsnap_error *err)
 {
 	enum hsnap_code code = hsnap_reader_find(reader, err);
+	if (!code && !add_main_arena(reader))
+		code = hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	if (!code)
 		code = hsnap_reader_spans(reader, err);
 	if (!code)

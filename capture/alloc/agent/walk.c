@@ -178,7 +178,8 @@ static bool add_recorded(struct reader *reader, const struct chunk *chunk, unsig
 {
 	uint64_t word = chunk->end_word, most = chunk->size - 16;
 	struct hsnap_block block = {
-		.address = chunk->at + 16, .usable = chunk->size - 8, .requested = most,
+		/* Not the record itself: the allocator's own pointers to the next chunk lead there. */
+		.address = chunk->at + 16, .usable = most, .requested = most,
 		.stack = HSNAP_TRAILER_SITE(word), .epoch = epoch_of(HSNAP_TRAILER_EPOCH(word)), .flags = (uint16_t)flags,
 	};
 	if (HSNAP_TRAILER_SLACK(word) != HSNAP_SLACK_LARGE) {

@@ -5,6 +5,7 @@
 
 # as_nobody COMMAND… - without root's rights; false where that cannot be tried.
 chmod 755 "$work"
+mkdir -m 777 anybody
 cp "$HEAPSNAP" "$work/heapsnap-nobody"
 as_nobody() {
 	if [ "$(id -u)" -eq 0 ]; then
@@ -65,8 +66,8 @@ if ! as_nobody true 2>/dev/null || ! as_nobody "$work/heapsnap-nobody" --version
 	skip "not permitted, an unwritable folder" "cannot become another user here"
 else
 	expect "a process of somebody else" 3 '^heapsnap: cannot take pid 1 .*not permitted' \
-		as_nobody "$work/heapsnap-nobody" take -p 1 -o "$work/none.snap"
-	expect "… with a hint" 3 '^hint: ' as_nobody "$work/heapsnap-nobody" take -p 1 -o "$work/none.snap"
+		as_nobody "$work/heapsnap-nobody" take -p 1 -o "$work/anybody/none.snap"
+	expect "… with a hint" 3 '^hint: ' as_nobody "$work/heapsnap-nobody" take -p 1 -o "$work/anybody/none.snap"
 fi
 
 start "$HEAPSNAP" run -- "$FIXTURES/bookstore/bookstore"

@@ -36,9 +36,10 @@ done
 take after.snap && pass "a take after that works"
 
 # An interrupt lets the target go first, and says so by its status.
-"$HEAPSNAP" take --quiet -p "$service" -o out/y.snap >/dev/null 2>err &
+# What a shell starts in the background ignores the signal, unless it is told not to.
+env --default-signal=INT "$HEAPSNAP" take --quiet -p "$service" -o out/y.snap >/dev/null 2>err &
 victim=$!
-sleep 0.05
+sleep 0.1
 kill -INT $victim
 wait $victim
 status=$?

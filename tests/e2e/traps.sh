@@ -5,6 +5,7 @@
 
 # snapshot_of COMMAND… - take t.snap of it, waiting for it to be ready; leaves show.json and leaks.json.
 snapshot_of() {
+	rm -f t.snap
 	start "$HEAPSNAP" run -- "$@"
 	await truth && take t.snap || return 1
 	stop

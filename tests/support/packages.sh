@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # packages.sh - the Debian packages that ./demo and ./test need, and how to get them.  Sourced by both.
 
-build_packages=(gcc g++ meson ninja-build pkg-config libc6-dev zlib1g-dev libdwarf-dev uthash-dev)
-test_packages=(libcriterion-dev libcapstone-dev jq gdb procps util-linux redis-tools sqlite3 lua5.4
+build_packages=(gcc g++ meson ninja-build pkg-config libc6-dev zlib1g-dev libdwarf-dev libcapstone-dev uthash-dev)
+test_packages=(libcriterion-dev jq gdb procps util-linux redis-tools sqlite3 lua5.4
 	python3.11 cmake)
 all_packages=(clang libclang-rt-14-dev)
 

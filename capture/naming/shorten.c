@@ -240,6 +240,34 @@ static void parse(struct parser *parser, struct text *out, unsigned depth)
 	}
 }
 
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Numbers as people write them; no name gets longer. */
+static void rename_numbers(char *text)
+{
+	static const char *const words[][2] = {
+		{ "long long unsigned int", "unsigned long long" }, { "long unsigned int", "unsigned long" },
+		{ "short unsigned int", "unsigned short" }, { "long long int", "long long" },
+		{ "long int", "long" }, { "short int", "short" },
+	};
+	char *to = text;
+	for (const char *from = text; *from;) {
+		size_t i = 0, num = from > text && is_word(from[-1]) ? 0 : sizeof(words) / sizeof(*words);
+		while (i < num && (!begins(from, words[i][0]) || is_word(from[strlen(words[i][0])])))
+			i++;
+		if (i < num) {
+			from += strlen(words[i][0]);
+			to = stpcpy(to, words[i][1]);
+			continue;
+		}
+		*to++ = *from++;
+	}
+	*to = '\0';
+}
+
 char *hsnap_shorten(const char *name)
 {
 	struct parser parser = { .at = name };
@@ -248,8 +276,10 @@ char *hsnap_shorten(const char *name)
 	if (begins(name, "std::__detail::") && !strchr(name, '<'))
 		parser.at += strlen("std::__detail::");
 	parse(&parser, &out, 0);
-	if (!parser.failed)
+	if (!parser.failed) {
+		rename_numbers(out.items);
 		return out.items;
+	}
 	hsnap_vec_deinit(&out);
 	return NULL;
 }

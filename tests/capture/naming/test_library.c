@@ -260,6 +260,11 @@ static const struct {
 } names[] = {
 	{ "Book", "Book" },
 	{ "unsigned long", "unsigned long" },
+	{ "long unsigned int", "unsigned long" },
+	{ "std::pair<long int, short unsigned int>", "std::pair<long, unsigned short>" },
+	{ "long long unsigned int", "unsigned long long" },
+	{ "oblong int", "oblong int" },
+	{ "long integer", "long integer" },
 	{ STRING_NAME, "std::string" },
 	{ "std::vector<int, std::allocator<int> >", "std::vector<int>" },
 	{ "std::vector<int, pool::allocator<int> >", "std::vector<int, pool::allocator<int>>" },

@@ -28,8 +28,8 @@ static int get_section_info(void *object, Dwarf_Half index, Dwarf_Obj_Access_Sec
 	if (index >= elf->num_sections)
 		return DW_DLV_NO_ENTRY;
 	const char *name = shown_name(elf->sections[index].name);
-	uint64_t size;
-	if (name && hsnap_elf_section_bytes(elf, &elf->sections[index], &size)) {
+	uint64_t size = hsnap_elf_section_size(elf, &elf->sections[index]);
+	if (name && size) { /* inflated when it is loaded, if ever */
 		ret->name = name;
 		ret->size = size;
 		ret->addr = elf->sections[index].address;

@@ -144,54 +144,73 @@ struct hsnap_elf_section *hsnap_elf_find(struct hsnap_elf *elf, const char *name
 	return NULL;
 }
 
-/* Both headers of compressed sections: Elf64_Chdr, and "ZLIB" + a big-endian size (.zdebug_). */
-static bool inflate_section(struct hsnap_elf *elf, struct hsnap_elf_section *section)
+/*
+ * The size of a compressed section once it is inflated, 0 where that cannot be, and the size of
+ * its header: Elf64_Chdr, or "ZLIB" and a big-endian size (.zdebug_).
+ */
+static uint64_t size_inflated(const struct hsnap_elf *elf, const struct hsnap_elf_section *section,
+			      uint64_t *ret_header)
 {
 	const uint8_t *at = elf->bytes + section->offset;
-	uint64_t header, size = 0;
+	uint64_t size = 0;
 	if (section->flags & SHF_COMPRESSED) {
 		Elf64_Chdr ch;
-		header = sizeof(ch);
-		if (section->size < header)
-			return false;
+		*ret_header = sizeof(ch);
+		if (section->size < sizeof(ch))
+			return 0;
 		memcpy(&ch, at, sizeof(ch));
-		if (ch.ch_type != ELFCOMPRESS_ZLIB)
-			return false;
-		size = ch.ch_size;
+		size = ch.ch_type == ELFCOMPRESS_ZLIB ? ch.ch_size : 0;
 	} else {
-		header = 12;
-		if (section->size < header || memcmp(at, "ZLIB", 4))
-			return false;
+		*ret_header = 12;
+		if (section->size < 12 || memcmp(at, "ZLIB", 4))
+			return 0;
 		for (int i = 4; i < 12; i++)
 			size = size << 8 | at[i];
 	}
 	/* zlib cannot make more than 1,032 bytes of one. */
-	if (!size || size > MAX_INFLATED || size / 1032 > section->size)
-		return false;
-	uint8_t *to = malloc(size);
+	return size > MAX_INFLATED || size / 1032 > section->size ? 0 : size;
+}
+
+static bool inflate_section(struct hsnap_elf *elf, struct hsnap_elf_section *section)
+{
+	uint64_t header, size = size_inflated(elf, section, &header);
+	uint8_t *to = size ? malloc(size) : NULL;
 	uLongf got = size;
-	if (!to || uncompress(to, &got, at + header, section->size - header) != Z_OK || got != size) {
+	if (!to || uncompress(to, &got, elf->bytes + section->offset + header, section->size - header) != Z_OK ||
+	    got != size) {
 		free(to);
 		return false;
 	}
 	section->inflated = to;
-	section->inflated_size = size;
 	return true;
+}
+
+static bool is_packed(const struct hsnap_elf_section *section)
+{
+	return section->flags & SHF_COMPRESSED || !strncmp(section->name, ".zdebug_", 8);
+}
+
+uint64_t hsnap_elf_section_size(const struct hsnap_elf *elf, const struct hsnap_elf_section *section)
+{
+	uint64_t header;
+	if (!section || section->broken || section->type == SHT_NOBITS)
+		return 0;
+	return is_packed(section) ? size_inflated(elf, section, &header) : section->size;
 }
 
 const uint8_t *hsnap_elf_section_bytes(struct hsnap_elf *elf, struct hsnap_elf_section *section,
 				       uint64_t *ret_size)
 {
-	*ret_size = 0;
-	if (!section || section->broken || section->type == SHT_NOBITS || !section->size)
+	*ret_size = hsnap_elf_section_size(elf, section);
+	if (!*ret_size)
 		return NULL;
-	bool packed = section->flags & SHF_COMPRESSED || !strncmp(section->name, ".zdebug_", 8);
-	if (packed && !section->inflated && !inflate_section(elf, section)) {
+	if (!is_packed(section))
+		return elf->bytes + section->offset;
+	if (!section->inflated && !inflate_section(elf, section)) {
 		section->broken = true;
-		return NULL;
+		*ret_size = 0;
 	}
-	*ret_size = packed ? section->inflated_size : section->size;
-	return packed ? section->inflated : elf->bytes + section->offset;
+	return section->inflated;
 }
 
 const uint8_t *hsnap_elf_at(const struct hsnap_elf *elf, uint64_t address, size_t *ret_left)

@@ -20,7 +20,6 @@ struct hsnap_elf_section {
 	uint64_t address, offset, size, flags, entry_size;
 	uint32_t type, link, info;
 	uint8_t *inflated; /* ours; the bytes of a compressed section once they were asked for */
-	uint64_t inflated_size;
 	bool broken;       /* does not lie within the file, or does not inflate */
 };
 
@@ -47,6 +46,8 @@ void hsnap_elf_deinit(struct hsnap_elf *elf);
 
 /* The section of that name, or NULL. */
 struct hsnap_elf_section *hsnap_elf_find(struct hsnap_elf *elf, const char *name);
+/* How many bytes it has, inflated; 0: none. */
+uint64_t hsnap_elf_section_size(const struct hsnap_elf *elf, const struct hsnap_elf_section *section);
 /* Its bytes, inflated where it is compressed; NULL where it has none in this file or is broken. */
 const uint8_t *hsnap_elf_section_bytes(struct hsnap_elf *elf, struct hsnap_elf_section *section,
 				       uint64_t *ret_size);

@@ -20,7 +20,7 @@
 /* The scope of entries: its name, and the class that it is. */
 struct place {
 	hsnap_string name;
-	hsnap_die_key owner;
+	uint32_t owner;
 };
 
 struct level {
@@ -418,7 +418,7 @@ static bool see_entry(struct walk *walk, Dwarf_Die die, struct place *scope)
 		hsnap_die_read(walk->dies, die, &facts);
 		hsnap_string inner;
 		bool descend = add_struct(walk, die, &facts, scope->name, &inner);
-		*scope = (struct place){ inner, hsnap_die_key_here(walk->dies, die) };
+		*scope = (struct place){ inner, hsnap_table_find(reader, hsnap_die_key_here(walk->dies, die)) };
 		return descend;
 	}
 	case DW_TAG_array_type:
@@ -530,22 +530,13 @@ static int compare_ranges(const void *a, const void *b)
 	return (x->low > y->low) - (x->low < y->low);
 }
 
-/* Where a function's entries end: at the next function, or with its unit. */
-static void close_functions(struct hsnap_reader *reader)
+/* Where each unit ends: where the next one of its section begins. */
+static void close_units(struct hsnap_reader *reader)
 {
 	for (size_t i = 0; i < reader->units.num; i++) {
 		bool last = i + 1 == reader->units.num || hsnap_die_section_of(reader->units.items[i + 1].key) !=
 								   hsnap_die_section_of(reader->units.items[i].key);
 		reader->units.items[i].end = last ? HSNAP_DIE_OFFSET : reader->units.items[i + 1].key & HSNAP_DIE_OFFSET;
-	}
-	for (size_t i = 0; i < reader->functions.num; i++) {
-		struct hsnap_raw_function *f = &reader->functions.items[i];
-		uint32_t unit = hsnap_table_unit(reader, f->key);
-		uint64_t end = unit == UINT32_MAX ? 0 : reader->units.items[unit].end;
-		if (i + 1 < reader->functions.num && hsnap_die_section_of(f[1].key) == hsnap_die_section_of(f->key) &&
-		    (f[1].key & HSNAP_DIE_OFFSET) < end)
-			end = f[1].key & HSNAP_DIE_OFFSET;
-		f->end = end;
 	}
 }
 
@@ -563,7 +554,7 @@ enum hsnap_code hsnap_index_units(struct hsnap_reader *reader, struct hsnap_erro
 	reader->damaged = !whole;
 	if (reader->ranges.num)
 		qsort(reader->ranges.items, reader->ranges.num, sizeof(*reader->ranges.items), compare_ranges);
-	close_functions(reader);
+	close_units(reader);
 	return HSNAP_OK;
 }
 

@@ -61,11 +61,18 @@ static void load_functions(struct hsnap_reader *reader, struct hsnap_unit_code *
 	hsnap_die_key start = reader->units.items[unit->unit].key;
 	uint64_t end = reader->units.items[unit->unit].end;
 	unit->code.num = 0;
-	for (size_t i = 0; i < reader->functions.num; i++) {
+	size_t i = 0, high = reader->functions.num;
+	while (i < high) {
+		size_t middle = i + (high - i) / 2;
+		if (reader->functions.items[middle].key < start)
+			i = middle + 1;
+		else
+			high = middle;
+	}
+	for (; i < reader->functions.num; i++) {
 		hsnap_die_key key = reader->functions.items[i].key;
-		if (key < start || hsnap_die_section_of(key) != hsnap_die_section_of(start) ||
-		    (key & HSNAP_DIE_OFFSET) >= end)
-			continue;
+		if (hsnap_die_section_of(key) != hsnap_die_section_of(start) || (key & HSNAP_DIE_OFFSET) >= end)
+			break;
 		Dwarf_Die die = hsnap_die_at(reader->dies, key);
 		if (!die)
 			continue;
@@ -198,8 +205,8 @@ static uint32_t allocated_type(struct hsnap_reader *reader, hsnap_die_key key)
 	const struct hsnap_raw_function *function = hsnap_table_own_function(reader, key);
 	if (!function || !function->owner)
 		return 0;
-	uint32_t owner = hsnap_index_type(reader, function->owner);
-	if (!owner || owner == HSNAP_UNKNOWN_TYPE || !reader->types.items[owner].num_arguments)
+	uint32_t owner = function->owner;
+	if (!reader->types.items[owner].num_arguments)
 		return 0;
 	const char *name = hsnap_str(&reader->strings, reader->types.items[owner].name);
 	for (size_t i = 0; i < sizeof(allocators) / sizeof(*allocators); i++) {

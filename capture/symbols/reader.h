@@ -62,13 +62,12 @@ struct hsnap_raw_variable {
 	bool thread_local_, external;
 };
 
-/* A function's entry, defined or declared: where it ends and the scope it stands in. */
+/* A function's entry, defined or declared, and the scope it stands in.  There are millions. */
 struct hsnap_raw_function {
 	hsnap_die_key key;
-	hsnap_die_key owner; /* the class that it is declared in, else 0 */
-	uint64_t end;        /* offset behind its entries, in the same section */
 	hsnap_string scope;
-	bool walked;
+	uint32_t owner : 31; /* index of the class that it is declared in, else 0 */
+	uint32_t walked : 1;
 };
 
 /* A variable declared at one place and defined at another: a class's static, an extern. */

@@ -514,6 +514,8 @@ static bool take_step(struct follow *f, struct path *path, const struct hsnap_st
 		f->returns |= path->regs[HSNAP_REG_RESULT].result;
 		return false;
 	case HSNAP_STEP_JUMP:
+		if (step->target < f->low || step->target >= f->high)
+			see_arguments(f, path, step->target); /* a tail call */
 		fork_path(f, path, step->target);
 		return false;
 	case HSNAP_STEP_BRANCH:

@@ -187,10 +187,9 @@ struct hsnap_raw_function *hsnap_table_function(struct hsnap_reader *reader, hsn
 	}
 	if (!low)
 		return NULL;
+	/* Up to the next function, or the end of its unit, all is its own. */
 	struct hsnap_raw_function *function = &reader->functions.items[low - 1];
-	return hsnap_die_section_of(function->key) == hsnap_die_section_of(key) &&
-			       (key & HSNAP_DIE_OFFSET) < function->end
-		       ? function : NULL;
+	return hsnap_table_unit(reader, function->key) == hsnap_table_unit(reader, key) ? function : NULL;
 }
 
 static int compare_functions(const void *a, const void *b)

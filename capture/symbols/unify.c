@@ -21,7 +21,7 @@
 struct unify {
 	struct hsnap_reader *reader;
 	size_t num;          /* of types */
-	uint32_t *target;    /* per type; of declarations what they resolved to */
+	uint32_t *target;    /* per type: what it points to or is an array of */
 	uint32_t *member;    /* per member: index of its type */
 	uint32_t *argument;
 	uint64_t *hash, *next;
@@ -179,8 +179,18 @@ static uint64_t shallow_hash(const struct hsnap_reader *reader, const struct hsn
 	return hash | 1; /* 0 is void */
 }
 
+/* What was linked to a declaration is its definition's once that is known. */
+static uint32_t settled(const struct unify *u, uint32_t index)
+{
+	if (!index || index == HSNAP_UNKNOWN_TYPE)
+		return index;
+	const struct hsnap_raw_type *type = &u->reader->types.items[index];
+	return type->kind == HSNAP_RAW_DECLARATION && type->aliased ? type->aliased : index;
+}
+
 static uint64_t hash_of(const struct unify *u, uint32_t index)
 {
+	index = settled(u, index);
 	return index == HSNAP_UNKNOWN_TYPE ? 2 : index ? u->hash[index] : 0;
 }
 
@@ -292,7 +302,7 @@ static bool doubt_type_units(struct unify *u, const struct definitions *list)
 		struct hsnap_raw_type *type = &reader->types.items[i];
 		if (type->kind != HSNAP_RAW_POINTER || !u->target[i] || u->target[i] == HSNAP_UNKNOWN_TYPE)
 			continue;
-		const struct hsnap_raw_type *to = &reader->types.items[u->target[i]];
+		const struct hsnap_raw_type *to = &reader->types.items[settled(u, u->target[i])];
 		uint32_t unit = hsnap_table_unit(reader, type->key);
 		size_t first, end;
 		if (!to->name || unit == UINT32_MAX || !reader->units.items[unit].is_type ||
@@ -302,7 +312,7 @@ static bool doubt_type_units(struct unify *u, const struct definitions *list)
 		for (size_t k = first; k < end; k++) {
 			if (u->hash[list->items[k].index] == u->hash[list->items[first].index])
 				continue;
-			type->ref = HSNAP_DIE_UNKNOWN;
+			u->target[i] = HSNAP_UNKNOWN_TYPE;
 			any = true;
 			break;
 		}
@@ -364,7 +374,7 @@ static bool has_vtable(const struct unify *u, uint32_t index)
 				return true;
 			if (member[i].flags & HSNAP_DMEMBER_BASE && !(member[i].flags & HSNAP_DMEMBER_VIRTUAL) &&
 			    base == HSNAP_UNKNOWN_TYPE)
-				base = u->member[type->first_member + i];
+				base = settled(u, u->member[type->first_member + i]);
 		}
 		if (!base || base == HSNAP_UNKNOWN_TYPE)
 			return false;
@@ -377,7 +387,7 @@ static bool is_flexible(const struct unify *u, const struct hsnap_raw_type *type
 {
 	if (type->kind != HSNAP_RAW_STRUCT || !type->num_members)
 		return false;
-	uint32_t last = u->member[type->first_member + type->num_members - 1];
+	uint32_t last = settled(u, u->member[type->first_member + type->num_members - 1]);
 	return last && last != HSNAP_UNKNOWN_TYPE && u->reader->types.items[last].kind == HSNAP_RAW_ARRAY &&
 	       u->reader->types.items[last].flags & (HSNAP_RAW_UNBOUNDED | HSNAP_RAW_OLD_FLEXIBLE);
 }
@@ -393,6 +403,7 @@ static const uint8_t kinds[] = {
 /* Its id in out->types; given one now, to be written later, if it had none. */
 static hsnap_dtype_id want(struct unify *u, uint32_t index, bool *ok)
 {
+	index = settled(u, index);
 	if (!index || index == HSNAP_UNKNOWN_TYPE || u->reader->types.items[index].kind == HSNAP_RAW_ALIAS)
 		return 0;
 	uint32_t first = u->first[index];
@@ -437,15 +448,6 @@ static void write_type(struct unify *u, hsnap_dtype_id id, bool *ok)
 	for (uint32_t i = 0; i < got.num_arguments; i++)
 		*ok = *ok && hsnap_vec_push(&out->arguments, want(u, u->argument[type->first_argument + i], ok));
 	out->types.items[id] = got;
-}
-
-/* An index into reader->types that was kept: what it is now. */
-static hsnap_dtype_id want_kept(struct unify *u, uint32_t index, bool *ok)
-{
-	if (index && index != HSNAP_UNKNOWN_TYPE && u->reader->types.items[index].kind == HSNAP_RAW_DECLARATION &&
-	    u->reader->types.items[index].aliased)
-		index = u->reader->types.items[index].aliased;
-	return want(u, index, ok);
 }
 
 static int compare_variables(const void *a, const void *b)
@@ -493,11 +495,11 @@ static bool write_all(struct unify *u)
 	bool ok = hsnap_vec_push(&out->types, (struct hsnap_dtype){ .kind = HSNAP_DTYPE_VOID });
 	ok = ok && write_variables(u);
 	for (size_t i = 0; i < out->frames.num; i++)
-		out->frames.items[i].allocates = want_kept(u, out->frames.items[i].allocates, &ok);
+		out->frames.items[i].allocates = want(u, out->frames.items[i].allocates, &ok);
 	for (size_t i = 0; i < out->locals.num; i++)
-		out->locals.items[i].type = want_kept(u, out->locals.items[i].type, &ok);
+		out->locals.items[i].type = want(u, out->locals.items[i].type, &ok);
 	for (size_t i = 0; i < out->results.num; i++)
-		out->results.items[i].pointee = want_kept(u, out->results.items[i].pointee, &ok);
+		out->results.items[i].pointee = want(u, out->results.items[i].pointee, &ok);
 	for (uint32_t i = 1; ok && i < u->num; i++) {
 		const struct hsnap_raw_type *type = &reader->types.items[i];
 		if (type->name && (type->kind == HSNAP_RAW_STRUCT || type->kind == HSNAP_RAW_UNION))
@@ -529,19 +531,17 @@ enum hsnap_code hsnap_unify_all(struct hsnap_reader *reader, struct hsnap_error 
 	struct definitions list = { 0 };
 	bool ok = u.target && u.member && u.argument && u.hash && u.next && u.id && u.first && u.set &&
 		  list_definitions(reader, &list);
-	for (unsigned pass = 0; ok && pass < MAX_PASSES; pass++) {
+	if (ok)
 		link_all(&u);
+	bool changed = true;
+	for (unsigned pass = 0; ok && changed; pass++) {
 		refine(&u);
-		bool changed = !pass && doubt_type_units(&u, &list);
-		changed |= resolve_declarations(&u, &list);
-		if (!changed)
-			break;
+		changed = !pass && doubt_type_units(&u, &list);
+		/* The last pass settles no more, so that the classes are those of what was settled. */
+		changed |= pass < MAX_PASSES && resolve_declarations(&u, &list);
 	}
-	if (ok) { /* the last pass may have resolved some */
-		link_all(&u);
-		refine(&u);
+	if (ok)
 		ok = find_firsts(&u) && write_all(&u) && !reader->no_memory;
-	}
 	hsnap_vec_deinit(&list);
 	unify_deinit(&u);
 	return ok ? HSNAP_OK : hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");

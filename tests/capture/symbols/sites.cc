@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sites.cc - allocation sites of C++; the words in the comments are those of sites.c, and
+ * allocates: T  an allocator's frame says that it makes T
+ */
+#include "tests/capture/symbols/recorder.h"
+
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#define NOINLINE __attribute__((noinline))
+
+struct Point {
+	double x, y, z;
+	explicit Point(double at) : x(at), y(at), z(at) {}
+};
+
+struct Shape {
+	int id = 0;
+	virtual ~Shape() = default;
+	virtual int area() const = 0;
+};
+
+struct Square final : Shape {
+	int side;
+	NOINLINE explicit Square(int s) : side(s) {}
+	int area() const override { return side * side; }
+};
+
+namespace shop {
+struct Order {
+	int number = 0;
+	char note[60] = {};
+};
+}
+
+struct Owner {
+	std::vector<Point> points;
+	std::unique_ptr<Shape> shape;
+	Owner *parent = nullptr;
+	char *text = nullptr;
+};
+
+NOINLINE Point *make_point()
+{
+	return new Point(4); /* want: Point returns */
+}
+
+NOINLINE char *make_buffer(std::size_t n)
+{
+	char *b = new char[n]; /* want: char returns */
+	b[0] = 0;
+	return b;
+}
+
+NOINLINE Point **make_array(std::size_t n)
+{
+	Point **a = new Point *[n]; /* want: Point * returns */
+	a[0] = new Point(1); /* want: Point */
+	return a;
+}
+
+NOINLINE int own(Owner *o, int n)
+{
+	o->shape.reset(new Square(n)); /* want: Square or: Shape */
+	o->parent = new Owner; /* want: Owner or: std::vector<Point, std::allocator<Point> > */
+	o->text = new char[30]; /* want: char */
+	o->text[0] = 'a';
+	return o->shape->area() + o->text[0];
+}
+
+NOINLINE std::size_t contain(int n)
+{
+	std::vector<Point> points;
+	points.push_back(Point(n)); /* allocates: Point */
+	std::vector<shop::Order> orders;
+	orders.resize(3); /* allocates: shop::Order */
+	auto shared = std::make_shared<shop::Order>(); /* allocates: std::_Sp_counted_ptr_inplace */
+	std::map<int, Point> map;
+	map.emplace(n, Point(1)); /* allocates: std::_Rb_tree_node */
+	std::unique_ptr<shop::Order> unique(new shop::Order); /* want: shop::Order */
+	long big[8] = { n };
+	std::function<long(int)> f = [big](int i) { return big[i & 7]; }; /* allocates: (lambda */
+	return points.size() + orders.size() + map.size() + (std::size_t)(shared->number + unique->number + f(n));
+}
+
+int main(int argc, char **)
+{
+	Owner owner;
+	int sum = own(&owner, argc) + (int)contain(argc);
+	Point *p = make_point();
+	char *b = make_buffer((std::size_t)argc);
+	Point **a = make_array(4);
+	sum += (int)(p->x + b[0] + a[0]->y);
+	std::fflush(stdout);
+	return sum == 12345;
+}

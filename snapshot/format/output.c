@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* output.c - a temporary file beside the target, synced and renamed. */
+/* output.c - a file without a name, or a temporary one, beside the target; synced, then named. */
 #include "snapshot/format/output.h"
 
 #include <errno.h>
@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "snapshot/base/cleanup.h"
+
+#define NAMES_TRIED 100
 
 static enum hsnap_code fail(const struct hsnap_output *out, struct hsnap_error *err, const char *what)
 {
@@ -91,21 +93,53 @@ static bool may_take_name(const struct hsnap_output *out)
 	return false;
 }
 
-static bool open_temporary(struct hsnap_output *out)
+static bool pick_temporary_name(struct hsnap_output *out)
 {
-	for (int attempt = 0; attempt < 100; attempt++) {
-		uint64_t random;
-		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-			return false;
-		snprintf(out->temporary, sizeof(out->temporary), ".heapsnap-%016llx.tmp", (unsigned long long)random);
+	uint64_t random;
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return false;
+	snprintf(out->temporary, sizeof(out->temporary), ".heapsnap-%016llx.tmp", (unsigned long long)random);
+	return true;
+}
+
+static void own_link(int fd, char path[40])
+{
+	snprintf(path, 40, "/proc/self/fd/%d", fd);
+}
+
+/* A file without a name is gone with us, even by kill -9.  Where the file system or /proc does not
+ * allow it: false, and nothing is open. */
+static bool open_nameless(struct hsnap_output *out)
+{
+	char path[40];
+	out->fd = openat(out->folder, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	if (out->fd < 0)
+		return false;
+	own_link(out->fd, path);
+	if (!access(path, F_OK))
+		return true;
+	close(out->fd);
+	out->fd = -1;
+	return false;
+}
+
+static bool open_named(struct hsnap_output *out)
+{
+	for (int attempt = 0; attempt < NAMES_TRIED && pick_temporary_name(out); attempt++) {
 		out->fd = openat(out->folder, out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (out->fd >= 0)
-			return !fchmod(out->fd, 0600); /* whatever the umask took away */
+			return true;
 		out->temporary[0] = '\0';
 		if (errno != EEXIST)
 			return false;
 	}
 	return false;
+}
+
+static bool open_temporary(struct hsnap_output *out)
+{
+	/* Whatever the umask took away. */
+	return (open_nameless(out) || open_named(out)) && !fchmod(out->fd, 0600);
 }
 
 enum hsnap_code hsnap_output_open(struct hsnap_output *out, const char *path, bool force, struct hsnap_error *err)
@@ -147,9 +181,32 @@ enum hsnap_code hsnap_output_write(struct hsnap_output *out, const void *bytes, 
 	return HSNAP_OK;
 }
 
-/* Give the file its name.  Where the file system knows no RENAME_NOREPLACE, a link is as atomic. */
+/* Give the nameless file a name: the final one, or where that is to be replaced a temporary one. */
+static bool link_nameless(struct hsnap_output *out)
+{
+	char path[40];
+	own_link(out->fd, path);
+	if (!out->force)
+		return !linkat(AT_FDCWD, path, out->folder, out->name, AT_SYMLINK_FOLLOW);
+	for (int attempt = 0; attempt < NAMES_TRIED && pick_temporary_name(out); attempt++) {
+		if (!linkat(AT_FDCWD, path, out->folder, out->temporary, AT_SYMLINK_FOLLOW))
+			return true;
+		out->temporary[0] = '\0';
+		if (errno != EEXIST)
+			return false;
+	}
+	return false;
+}
+
+/* The final name.  Where the file system knows no RENAME_NOREPLACE, a link is as atomic. */
 static bool take_name(struct hsnap_output *out)
 {
+	if (!out->temporary[0]) {
+		if (!link_nameless(out))
+			return false;
+		if (!out->force)
+			return true;
+	}
 	if (!renameat2(out->folder, out->temporary, out->folder, out->name, out->force ? 0 : RENAME_NOREPLACE)) {
 		out->temporary[0] = '\0';
 		return true;
@@ -164,10 +221,6 @@ enum hsnap_code hsnap_output_commit(struct hsnap_output *out, struct hsnap_error
 	if (out->standard || out->memory)
 		return HSNAP_OK;
 	if (fsync(out->fd))
-		return fail(out, err, "write");
-	int fd = out->fd;
-	out->fd = -1;
-	if (close(fd))
 		return fail(out, err, "write");
 	if (!may_take_name(out) || !take_name(out))
 		return fail(out, err, "create");

@@ -17,7 +17,7 @@
 struct hsnap_output {
 	const char *path; /* as the user gave it; borrowed */
 	char *name;       /* its last part */
-	char temporary[40];
+	char temporary[40]; /* "": the file has no name, or its own */
 	int folder, fd;
 	bool force, standard, folder_readable;
 	uint64_t written;

@@ -165,7 +165,6 @@ enum hsnap_code hsnap_roots_find(struct hsnap_target *target, const struct hsnap
 			finder.no_memory = true;
 	hsnap_spans_sort(&finder.regions);
 	hsnap_glibc_read(target, &finder.glibc);
-	hsnap_roots_exclude_arena(&finder);
 	hsnap_roots_of_modules(&finder);
 	hsnap_roots_of_threads(&finder);
 	hsnap_roots_of_loader(&finder);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "capture/alloc/glibc/arena.h"
 #include "capture/freeze/freeze.h"
 #include "capture/roots/roots.h"
 #include "tests/capture/support/child.h"
@@ -48,6 +49,9 @@ static void make_heap(struct hsnap_heap *heap, const struct hsnap_target *target
 	*heap = (struct hsnap_heap){ 0 };
 	cr_assert(hsnap_vec_push(&heap->blocks, (struct hsnap_block){ .address = block, .usable = USABLE, .requested = 64 }));
 	cr_assert(hsnap_vec_push(&heap->regions, (struct hsnap_region){ mapping->start, mapping->end }));
+	struct hsnap_region arena;
+	cr_assert(hsnap_glibc_main_arena(target, &arena.start, &arena.end));
+	cr_assert(hsnap_vec_push(&heap->regions, arena));
 }
 
 /* What holds the block: counts all, and looks for one of that kind and name. */

@@ -155,7 +155,7 @@ static enum hsnap_code explain(const struct hsnap_proc *proc, const struct hsnap
 	case HSNAP_STOP_AGAIN:
 		return hsnap_fail(err, HSNAP_REFUSED, 0, "it grows faster than room can be made for a copy");
 	case HSNAP_STOP_GONE: return hsnap_fail(err, HSNAP_REFUSED, 0, "exited while it was being captured");
-	case HSNAP_STOP_DENIED: return hsnap_refuse_denied(proc, stop->pid, stop->sys_errno, err);
+	case HSNAP_STOP_DENIED: return hsnap_refuse_denied(proc, stop->denied, stop->sys_errno, err);
 	case HSNAP_STOP_FOREIGN:
 		return hsnap_fail(err, HSNAP_REFUSED, 0, "it runs 32-bit code, which this version cannot read");
 	case HSNAP_STOP_NO_MEMORY: return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");

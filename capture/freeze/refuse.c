@@ -118,11 +118,11 @@ static enum hsnap_code refuse_permission(const struct hsnap_proc *proc, const st
 	return hsnap_hint(err, HSNAP_REFUSED, "%s", capability_hint);
 }
 
-enum hsnap_code hsnap_refuse_denied(const struct hsnap_proc *proc, pid_t pid, int sys_errno,
+enum hsnap_code hsnap_refuse_denied(const struct hsnap_proc *proc, pid_t tid, int sys_errno,
 				    struct hsnap_error *err)
 {
 	struct hsnap_proc_status status;
-	if (sys_errno == ESRCH || sys_errno == ENOENT || !hsnap_proc_status(proc, pid, &status))
+	if (sys_errno == ESRCH || sys_errno == ENOENT || !hsnap_proc_status(proc, tid, &status))
 		return hsnap_fail(err, HSNAP_REFUSED, 0, "exited while it was being captured");
 	if (status.state == 'Z' || status.state == 'X')
 		return refuse_zombie(proc, &status, err);

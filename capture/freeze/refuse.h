@@ -13,8 +13,9 @@
 HSNAP_CHECKED enum hsnap_code hsnap_refuse_early(const struct hsnap_proc *proc, pid_t pid,
 						 struct hsnap_error *err);
 
-/* The kernel said no (EPERM, EACCES, …): find out why.  Always HSNAP_REFUSED. */
-enum hsnap_code hsnap_refuse_denied(const struct hsnap_proc *proc, pid_t pid, int sys_errno,
+/* The kernel said no (EPERM, EACCES, …) for a process or one of its threads: find out why.
+ * Always HSNAP_REFUSED. */
+enum hsnap_code hsnap_refuse_denied(const struct hsnap_proc *proc, pid_t tid, int sys_errno,
 				    struct hsnap_error *err);
 
 /* Do the bytes to be copied, and the work on them, fit beside the target?

@@ -75,6 +75,7 @@ static enum hsnap_stop_end seize(struct attempt *a, pid_t tid, bool *ret_new)
 						 status.state == 'X'))
 				return HSNAP_STOP_DONE; /* it was about to end */
 			stop->sys_errno = error;
+			stop->denied = tid;
 			return HSNAP_STOP_DENIED;
 		}
 	}

@@ -59,6 +59,7 @@ struct hsnap_stop {
 	uint64_t released_at; /* ns since the epoch */
 	pid_t late;
 	char late_state;     /* as in /proc/PID/stat, while it was waited for */
+	pid_t denied;        /* thread that could not be seized, and why */
 	int sys_errno;
 };
 

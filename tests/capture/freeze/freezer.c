@@ -6,8 +6,26 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
 
 #include "capture/freeze/freeze.h"
+
+/* Is the executable's code, as the copy gives it, what the process runs? */
+static bool is_text_good(const struct hsnap_target *target, pid_t pid)
+{
+	static uint8_t ours[1 << 16], theirs[1 << 16];
+	for (size_t i = 0; i < target->mappings.num; i++) {
+		const struct hsnap_mapping *mapping = &target->mappings.items[i];
+		if (mapping->module != 1 || !(mapping->prot & HSNAP_PROT_EXEC))
+			continue;
+		size_t size = mapping->end - mapping->start < sizeof(ours) ? mapping->end - mapping->start : sizeof(ours);
+		struct iovec local = { theirs, size }, remote = { (void *)(uintptr_t)mapping->start, size };
+		return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size &&
+		       !hsnap_target_read(target, mapping->start, ours, size, NULL) && !memcmp(ours, theirs, size);
+	}
+	return false;
+}
 
 int main(int argc, char **argv)
 {
@@ -20,8 +38,9 @@ int main(int argc, char **argv)
 		printf("%s\nhint: %s\n", err.message, err.hint);
 		return 3;
 	}
-	printf("copied %lu lost %lu threads %zu attempts %u pause_ns %lu\n", frozen.copied, frozen.lost,
-	       frozen.target->threads.num, frozen.attempts, frozen.pause_ns);
+	printf("copied %lu lost %lu threads %zu modules %zu attempts %u pause_ns %lu text %s\n", frozen.copied, frozen.lost,
+	       frozen.target->threads.num, frozen.target->modules.num - 1, frozen.attempts, frozen.pause_ns,
+	       is_text_good(frozen.target, atoi(argv[1])) ? "good" : "bad");
 	hsnap_frozen_deinit(&frozen);
 	hsnap_proc_deinit(&proc);
 	return 0;

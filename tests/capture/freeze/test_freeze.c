@@ -264,6 +264,118 @@ Test(freeze, a_process_that_dies_meanwhile)
 	}
 }
 
+Test(freeze, an_ended_main_thread_is_refused)
+{
+	struct child patient = start_patient("orphan", NULL);
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	sleep_ms(30);
+	cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_REFUSED);
+	cr_expect(strstr(err.message, "its main thread has ended"), "%s", err.message);
+	/* The kernel says no to whoever tries all the same; that is explained likewise. */
+	cr_expect_eq(ptrace(PTRACE_SEIZE, patient.pid, NULL, NULL), -1);
+	cr_expect_eq(child_finish(&patient), 0);
+}
+
+Test(freeze, a_traced_process_is_refused)
+{
+	struct child patient = start_patient("busy", "1");
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	char expected[64];
+	cr_assert_eq(ptrace(PTRACE_SEIZE, patient.pid, NULL, NULL), 0);
+	cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_REFUSED);
+	snprintf(expected, sizeof(expected), "(pid %d)", getpid());
+	cr_expect(strstr(err.message, "it is already traced by ") && strstr(err.message, expected), "%s", err.message);
+	cr_expect(strstr(err.hint, "end "), "%s", err.hint);
+	ptrace(PTRACE_INTERRUPT, patient.pid, NULL, NULL);
+	cr_assert_eq(waitpid(patient.pid, NULL, __WALL), patient.pid);
+	ptrace(PTRACE_DETACH, patient.pid, NULL, NULL);
+
+	/* One of its threads being traced is enough. */
+	struct hsnap_proc_ids tids = { 0 };
+	cr_assert(hsnap_proc_list(&proc, &tids, "proc/%d/task", patient.pid));
+	pid_t tid = tids.items[tids.num - 1];
+	hsnap_vec_deinit(&tids);
+	cr_assert_eq(ptrace(PTRACE_SEIZE, tid, NULL, NULL), 0);
+	cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_REFUSED);
+	cr_expect(strstr(err.message, "it is already traced by ") && strstr(err.message, expected), "%s", err.message);
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	cr_assert_eq(waitpid(tid, NULL, __WALL), tid);
+	ptrace(PTRACE_DETACH, tid, NULL, NULL);
+	cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_OK, "%s", err.message);
+	hsnap_frozen_deinit(&frozen);
+	cr_expect_eq(child_finish(&patient), 0);
+}
+
+/* The build folder may be closed to others: what runs as another user is copied to where it is not. */
+static const char *open_copy(const char *program, char *path, size_t size)
+{
+	snprintf(path, size, "/tmp/hsnap-test-%d-%s", getpid(), strrchr(program, '/') + 1);
+	char command[1024];
+	snprintf(command, sizeof(command), "cp '%s' '%s' && chmod 755 '%s'", program, path, path);
+	cr_assert_eq(system(command), 0);
+	return path;
+}
+
+Test(freeze, without_the_right_to)
+{
+	if (geteuid())
+		cr_skip_test("needs root, to become somebody else");
+	char freezer[256], patient_path[256], pid[16], line[256];
+	open_copy(FREEZER, freezer, sizeof(freezer));
+	open_copy(PATIENT, patient_path, sizeof(patient_path));
+
+	struct child patient = start_patient("busy", "1");
+	snprintf(pid, sizeof(pid), "%d", patient.pid);
+	struct child nobody = child_start_as(true, NULL, freezer, (const char *const[]){ pid, NULL });
+	cr_expect(child_expect(&nobody, "not permitted: it runs as uid 0, we as uid 64123", line, sizeof(line)), "%s", line);
+	cr_expect(child_expect(&nobody, "hint: needs CAP_SYS_PTRACE: sudo", line, sizeof(line)), "%s", line);
+	cr_expect_eq(child_wait(&nobody), 3);
+	expect_unharmed(&patient, "a refused take");
+
+	/* Its own process an ordinary user may take, where no Yama forbids it. */
+	patient = child_start_as(true, NULL, patient_path, (const char *const[]){ "busy", "1", NULL });
+	cr_assert(child_expect(&patient, "READY", line, sizeof(line)));
+	snprintf(pid, sizeof(pid), "%d", patient.pid);
+	nobody = child_start_as(true, NULL, freezer, (const char *const[]){ pid, NULL });
+	child_expect(&nobody, "", line, sizeof(line));
+	if (access("/proc/sys/kernel/yama/ptrace_scope", F_OK)) {
+		cr_expect(!strncmp(line, "copied", 6) && strstr(line, " lost 0 threads 8 modules "), "%s", line);
+		cr_expect_eq(child_wait(&nobody), 0);
+	} else {
+		child_wait(&nobody);
+	}
+	expect_unharmed(&patient, "a take by its own user");
+	unlink(freezer);
+	unlink(patient_path);
+}
+
+/* The library of a process can be replaced or gone by the time it is looked at. */
+Test(freeze, a_deleted_executable_is_still_read)
+{
+	char path[256];
+	open_copy(PATIENT, path, sizeof(path));
+	for (int as_nobody = 0; as_nobody < (geteuid() ? 1 : 2); as_nobody++) {
+		char line[256], pid[16], freezer[256], command[1100];
+		struct child patient = child_start_as(as_nobody, NULL, path, (const char *const[]){ "busy", "1", NULL });
+		cr_assert(child_expect(&patient, "READY", line, sizeof(line)));
+		/* In its place stands another program. */
+		snprintf(command, sizeof(command), "mv '%s' '%s.old' && cp /bin/true '%s' && rm '%s.old'", path, path, path, path);
+		cr_assert_eq(system(command), 0);
+		snprintf(pid, sizeof(pid), "%d", patient.pid);
+		open_copy(FREEZER, freezer, sizeof(freezer));
+		struct child taker = child_start_as(as_nobody, NULL, freezer, (const char *const[]){ pid, "/", NULL });
+		cr_expect(child_expect(&taker, "copied", line, sizeof(line)), "%s", line);
+		cr_expect(strstr(line, "text good"), "as %s: %s", as_nobody ? "nobody" : "root", line);
+		cr_expect_eq(child_wait(&taker), 0);
+		expect_unharmed(&patient, "deleted");
+		unlink(freezer);
+		open_copy(PATIENT, path, sizeof(path));
+	}
+	unlink(path);
+}
+
 static const char *const steps[] = {
 	"before-seize", "seized", "interrupted", "stopped", "copying", "before-release", "first-released", "released",
 };

@@ -16,8 +16,9 @@ static enum hsnap_form fit_requested(const struct hsnap_plan *plan, uint64_t eac
 {
 	if (size == each)
 		return HSNAP_FORM_ONE;
+	/* An array of one as the last member, by old custom, is often asked for with less. */
 	if (plan->tail)
-		return size >= plan->tail_offset && size > each ? HSNAP_FORM_ONE : HSNAP_FORM_NONE;
+		return size >= plan->tail_offset ? HSNAP_FORM_ONE : HSNAP_FORM_NONE;
 	return size > each && !(size % each) ? HSNAP_FORM_RUN : HSNAP_FORM_NONE;
 }
 

@@ -19,6 +19,12 @@ bool hsnap_claim_block(struct hsnap_work *work, uint32_t block, hsnap_dtype_id t
 /* The block is the body of a container of which `live` bytes are in use; false: out of memory. */
 bool hsnap_set_live(struct hsnap_work *work, uint32_t block, uint64_t live);
 
+/* targets.c */
+/* May a pointer to the type have this value?  *hint as in hsnap_block_index_find(). */
+bool hsnap_is_target(struct hsnap_work *work, uint64_t value, hsnap_dtype_id type, uint32_t *hint);
+/* Have the objects [first, last) of a run in the block only pointers that may be such? */
+bool hsnap_is_run(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type, uint64_t first, uint64_t last);
+
 /* sites.c, vtable.c, push.c: the sources of claims; none does anything without symbols. */
 HSNAP_CHECKED enum hsnap_code hsnap_claim_sites(struct hsnap_work *work, struct hsnap_error *err);
 HSNAP_CHECKED enum hsnap_code hsnap_claim_vtables(struct hsnap_work *work, struct hsnap_error *err);

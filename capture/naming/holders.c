@@ -49,7 +49,7 @@ static bool is_bytes(const struct hsnap_dtype *dtype)
 static void prove_bytes(struct search *search, uint32_t b, hsnap_dtype_id type)
 {
 	struct hsnap_claim *claim = &search->work->claims[b];
-	if (claim->rank >= HSNAP_RANK_POINTER)
+	if (claim->rank >= HSNAP_RANK_RUN)
 		return;
 	claim->type = type;
 	claim->form = HSNAP_FORM_BYTES;
@@ -66,6 +66,14 @@ static bool wants_holder(const struct hsnap_work *work, const struct hsnap_claim
 	       !strncmp(hsnap_str(&work->symbols->strings, dtype->name), "std::", 5);
 }
 
+/* A block that is not what the pointer says: links of mixed lists.  Where it was made tells more. */
+static bool is_misfit(const struct hsnap_work *work, uint32_t b, const struct hsnap_claim *claim, hsnap_dtype_id type)
+{
+	uint8_t kind = hsnap_dtype(work->symbols, type)->kind;
+	return claim->form != HSNAP_FORM_RUN && work->heap->blocks.items[b].stack &&
+	       (kind == HSNAP_DTYPE_STRUCT || kind == HSNAP_DTYPE_UNION);
+}
+
 static void visit(void *context, const struct hsnap_found *found)
 {
 	struct search *search = context;
@@ -75,6 +83,8 @@ static void visit(void *context, const struct hsnap_found *found)
 	    !wants_holder(work, &work->claims[b]))
 		return;
 	struct hsnap_claim *claim = &work->claims[b];
+	if (is_misfit(work, b, claim, found->type))
+		return;
 	struct hsnap_holder holder = search->place;
 	holder.b += found->offset;
 	holder.bytes = is_bytes(hsnap_dtype(work->symbols, found->type));
@@ -206,10 +216,12 @@ static hsnap_string nested_text(struct hsnap_work *work, struct hsnap_convert *c
 		return member_text(work, convert, NULL, holder.a, holder.b);
 	const struct hsnap_claim *claim = &work->claims[holder.a];
 	hsnap_string outer = nested_text(work, convert, claim->holder, depth + 1);
-	if (!outer || outer == HSNAP_NO_STRING)
-		return outer ? outer : member_text(work, convert, NULL, claim->type, holder.b);
+	if (outer == HSNAP_NO_STRING)
+		return outer;
 	hsnap_auto(hsnap_freep) char *of = NULL;
-	if (asprintf(&of, "%s[*]", hsnap_text(work->snapshot, outer)) < 0) {
+	hsnap_type_id element = outer ? HSNAP_NO_TYPE : hsnap_convert_type(convert, claim->type);
+	if (asprintf(&of, outer ? "%s[*]" : "in %s[]",
+		     hsnap_text(work->snapshot, outer ? outer : work->snapshot->types.items[element].name)) < 0) {
 		of = NULL;
 		return HSNAP_NO_STRING;
 	}

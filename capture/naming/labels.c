@@ -181,6 +181,7 @@ static enum hsnap_confidence confidence_of(const struct hsnap_claim *claim, hsna
 		return HSNAP_LABEL;
 	case HSNAP_RANK_GUESS:
 		return HSNAP_INFERRED;
+	case HSNAP_RANK_RUN:
 	case HSNAP_RANK_POINTER:
 	case HSNAP_RANK_LIBRARY:
 		return claim->conflicts ? HSNAP_INFERRED : HSNAP_PROVED;

@@ -58,57 +58,17 @@ static void wait_for_arrays(struct push *push, uint32_t b, hsnap_dtype_id pointe
 		push->failed = true;
 }
 
-/* May a pointer to the type have this value, by all that is known? */
-static bool is_target(struct push *push, uint64_t value, hsnap_dtype_id type)
+/* A larger struct that begins with a smaller one is no run of it; what has no pointers cannot be checked. */
+static enum hsnap_rank rank_of_run(struct push *push, uint32_t b, hsnap_dtype_id type)
 {
 	struct hsnap_work *work = push->work;
-	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
-	bool object = dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION;
-	if (!value)
-		return true;
-	uint32_t b = hsnap_block_index_find(&work->index, value, &push->hint);
-	if (b == HSNAP_NO_BLOCK)
-		return object ? hsnap_target_module(work->target, value) != NULL
-			      : hsnap_target_mapping(work->target, value) != NULL;
-	if (!object)
-		return true;
-	const struct hsnap_claim *claim = &work->claims[b];
-	if (work->heap->blocks.items[b].address != value)
-		return false;
-	if (claim->rank >= HSNAP_RANK_POINTER)
-		return claim->rank == HSNAP_RANK_VTABLE || hsnap_starts_with(work->symbols, claim->type, type);
-	return hsnap_fit(work, b, type) == HSNAP_FORM_ONE;
-}
-
-/* What a run of objects is checked by. */
-struct elements {
-	struct push *push;
-	bool bad;
-};
-
-static void check_pointer(void *context, const struct hsnap_found *found)
-{
-	struct elements *elements = context;
-	if (found->kind == HSNAP_SLOT_POINTER && !is_target(elements->push, found->value, found->type))
-		elements->bad = true;
-}
-
-/* Does each of many objects have pointers that can be such?  Else the block is one larger object. */
-static enum hsnap_rank rank_of_run(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_rank rank)
-{
-	struct hsnap_work *work = push->work;
-	const struct hsnap_block *block = &work->heap->blocks.items[b];
-	uint64_t each = hsnap_dtype(work->symbols, type)->size, end = block->address + hsnap_block_size(block);
+	if (work->claims[b].rank >= HSNAP_RANK_RUN)
+		return HSNAP_RANK_NONE;
 	if (!hsnap_plan_of(&work->plans, type)->num)
 		return HSNAP_RANK_GUESS;
-	if (seen_before(push, SEEN_RUN | b, type))
-		return HSNAP_RANK_NONE; /* a good one has its claim since */
-	struct elements elements = { .push = push };
-	struct hsnap_walk walk;
-	hsnap_walk_init(&walk, work, check_pointer, &elements);
-	for (uint64_t at = block->address; at < end && end - at >= each && !elements.bad; at += each)
-		hsnap_walk_object(&walk, type, at, at + each);
-	return elements.bad ? HSNAP_RANK_NONE : rank;
+	if (seen_before(push, SEEN_RUN | b, type)) /* a good one has its claim since */
+		return HSNAP_RANK_NONE;
+	return hsnap_is_run(work, b, type, 0, UINT64_MAX) ? HSNAP_RANK_RUN : HSNAP_RANK_NONE;
 }
 
 /* A pointer to one object or a run of them; an array type stands for its elements. */
@@ -122,8 +82,8 @@ static void push_pointer(struct push *push, uint32_t b, hsnap_dtype_id type, enu
 		wait_for_arrays(push, b, type);
 	} else if (dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION) {
 		enum hsnap_form form = hsnap_fit(push->work, b, type);
-		if (form == HSNAP_FORM_RUN && push->work->claims[b].rank < rank)
-			rank = rank_of_run(push, b, type, rank);
+		if (form == HSNAP_FORM_RUN)
+			rank = rank_of_run(push, b, type);
 		if (form && rank)
 			claim(push, b, type, form, rank);
 	}
@@ -179,7 +139,7 @@ static bool all_targets(struct push *push, const struct waiting *waiting)
 	hsnap_window_open(&push->walk.reader, block->address, block->address + size);
 	for (uint64_t at = 0; at + 8 <= size; at += 8)
 		if (!hsnap_window_word(&push->walk.reader, block->address + at, &word) ||
-		    !is_target(push, word, type))
+		    !hsnap_is_target(push->work, word, type, &push->hint))
 			return false;
 	return size >= 8;
 }

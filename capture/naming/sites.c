@@ -243,12 +243,21 @@ static void decide(const struct hsnap_symbols *symbols, struct site *site)
 	site->rank = best > 1 ? HSNAP_RANK_SITE : HSNAP_RANK_TOLD;
 }
 
+/* A pointer to a smaller struct may be all that the caller knows of a larger one. */
+static bool may_be_run(struct hsnap_work *work, const struct site *site, uint32_t b)
+{
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, site->type);
+	if (site->hinted || site->form != HSNAP_FORM_RUN || dtype->kind == HSNAP_DTYPE_POINTER)
+		return true;
+	return !(dtype->flags & HSNAP_DTYPE_POLYMORPHIC) && hsnap_is_run(work, b, site->type, 1, 2);
+}
+
 static void claim_blocks(const struct sites *sites)
 {
 	struct hsnap_work *work = sites->work;
 	for (uint32_t b = 0; b < work->num_blocks; b++) {
 		const struct site *site = site_of_block(sites, &work->heap->blocks.items[b]);
-		if (site && site->type)
+		if (site && site->type && may_be_run(work, site, b))
 			hsnap_claim_block(work, b, site->type, site->form, site->rank);
 	}
 }

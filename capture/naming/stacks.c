@@ -85,18 +85,14 @@ enum hsnap_code hsnap_copy_stacks(struct hsnap_work *work, struct hsnap_error *e
 	return HSNAP_OK;
 }
 
-/* Functions that only hand on what they allocate: the standard library's own. */
-static bool is_library_function(const char *name)
+/* Functions that only hand on what they allocate: the standard library's, and who says so by its name. */
+static bool is_allocator_name(const char *name)
 {
-	static const char *const names[] = { "malloc", "calloc", "realloc" };
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
 	static const char *const prefixes[] = { "operator new", "std::", "__gnu_cxx::" };
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
 		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
 			return true;
-	return false;
+	return strcasestr(name, "alloc");
 }
 
 const struct hsnap_frame *hsnap_label_frame(const struct hsnap_work *work, uint32_t stack)
@@ -111,7 +107,7 @@ const struct hsnap_frame *hsnap_label_frame(const struct hsnap_work *work, uint3
 		uint32_t num = answer && answer->num_frames ? answer->num_frames : 1;
 		bool wrapper = answer && answer->returns_result;
 		for (uint32_t i = 0; i < num && !wrapper; i++)
-			if (!is_library_function(hsnap_text(snapshot, frame[i].function)))
+			if (!is_allocator_name(hsnap_text(snapshot, frame[i].function)))
 				return &frame[i];
 		frame += num;
 	}

@@ -26,6 +26,7 @@ enum hsnap_rank {
 	HSNAP_RANK_NONE,
 	HSNAP_RANK_TOLD,    /* a pointer to bytes at its call site: a description */
 	HSNAP_RANK_GUESS,   /* a run of what has no pointers: nothing but the size bears it */
+	HSNAP_RANK_RUN,     /* as POINTER, but of several objects, all of which look like it */
 	HSNAP_RANK_POINTER, /* a typed pointer from a typed place, and the size fits */
 	HSNAP_RANK_LIBRARY, /* a container's node or body */
 	HSNAP_RANK_SITE,    /* the variable at the call site, and its size is the one asked for */

@@ -292,12 +292,12 @@ Test(names, a_wrapper_hands_on_its_result)
 		const char *rows;
 	} rows[] = {
 		{ true, "1 Node exact unreachable" },
-		{ false, "1 32 bytes from xmalloc label unreachable" },
+		{ false, "1 32 bytes from first label unreachable" },
 	};
 	for (size_t i = 0; i < 2; i++) {
 		struct world *w = world_create();
 		struct basics t = make_basics(w);
-		world_pc(w, WORLD_TEXT + 16, "xmalloc")->returns_result = rows[i].returns_result;
+		world_pc(w, WORLD_TEXT + 16, "first")->returns_result = rows[i].returns_result;
 		world_result(w, 0, true);
 		world_pc(w, WORLD_TEXT + 32, "node_new");
 		world_result(w, t.node, false);
@@ -308,14 +308,42 @@ Test(names, a_wrapper_hands_on_its_result)
 	}
 }
 
+Test(names, a_site_that_knows_only_the_start_of_what_it_made)
+{
+	static const struct {
+		uint64_t second; /* what stands where a second object's pointer would */
+		const char *rows;
+	} rows[] = {
+		{ 0x1234, "1 64 bytes from make label unreachable" },
+		{ 0, "1 Head[] exact unreachable" },
+	};
+	for (size_t i = 0; i < 2; i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		hsnap_dtype_id head = world_type(w, "Head", STRUCT, 16);
+		MEMBERS(w, head, { "kind", 0, t.number }, { "owner", 8, t.void_pointer });
+		world_pc(w, WORLD_TEXT + 16, "make");
+		world_result(w, head, false);
+		world_set(w, world_block(w, 64, STACK(w, WORLD_TEXT + 16)) + 24, rows[i].second);
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), rows[i].rows, "row %zu: %s", i, w->text);
+		world_destroy(w);
+	}
+}
+
 Test(names, labels_climb_out_of_wrappers)
 {
 	struct world *w = world_create();
-	world_pc(w, WORLD_TEXT + 16, "xmalloc")->returns_result = true;
+	world_pc(w, WORLD_TEXT + 16, "dup_text")->returns_result = true;
 	world_pc(w, WORLD_TEXT + 32, "parse_line");
+	world_pc(w, WORLD_TEXT + 48, "PyMem_Malloc");
+	world_pc(w, WORLD_TEXT + 64, "zrealloc");
 	world_block(w, 64, STACK(w, WORLD_TEXT + 16, WORLD_TEXT + 32));
+	world_block(w, 48, STACK(w, WORLD_TEXT + 48, WORLD_TEXT + 32));
+	world_block(w, 32, STACK(w, WORLD_TEXT + 64));
 	world_name(w);
-	cr_expect_str_eq(world_rows(w), "1 64 bytes from parse_line label unreachable");
+	cr_expect_str_eq(world_rows(w), "1 64 bytes from parse_line label unreachable; "
+			 "1 48 bytes from parse_line label unreachable; 1 32 bytes from zrealloc label unreachable");
 	world_destroy(w);
 }
 
@@ -490,5 +518,20 @@ Test(names, what_lies_between_small_members_is_no_pointer)
 		world_set(w, block + at, other);
 	world_name(w);
 	cr_expect_str_eq(world_edges(w), "g_page+0>1 1+16>2? 1+24>2? 1+40>2?");
+	world_destroy(w);
+}
+
+Test(names, what_a_struct_pointer_cannot_be_is_called_by_its_site)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	world_pc(w, WORLD_TEXT + 16, "make");
+	world_variable(w, "g", WORLD_DATA, t.node_pointer);
+	world_variable(w, "g_any", WORLD_DATA + 8, t.void_pointer);
+	uint32_t stack = STACK(w, WORLD_TEXT + 16);
+	world_set(w, WORLD_DATA, world_block(w, 40, stack));
+	world_set(w, WORLD_DATA + 8, world_block(w, 39, stack));
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 40 bytes from make label; 1 39 bytes in g_any label");
 	world_destroy(w);
 }

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* targets.c - may a pointer of a type have this value, by all that is known so far? */
+#include "capture/naming/claims.h"
+#include "capture/naming/walk.h"
+
+bool hsnap_is_target(struct hsnap_work *work, uint64_t value, hsnap_dtype_id type, uint32_t *hint)
+{
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
+	bool object = dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION;
+	if (!value)
+		return true;
+	uint32_t b = hsnap_block_index_find(&work->index, value, hint);
+	if (b == HSNAP_NO_BLOCK)
+		return object ? hsnap_target_module(work->target, value) != NULL
+			      : hsnap_target_mapping(work->target, value) != NULL;
+	if (!object)
+		return true;
+	const struct hsnap_claim *claim = &work->claims[b];
+	if (work->heap->blocks.items[b].address != value)
+		return false;
+	if (claim->rank >= HSNAP_RANK_RUN)
+		return claim->rank == HSNAP_RANK_VTABLE || hsnap_starts_with(work->symbols, claim->type, type);
+	return hsnap_fit(work, b, type) == HSNAP_FORM_ONE;
+}
+
+/* What a run of objects is checked by. */
+struct check {
+	struct hsnap_work *work;
+	uint32_t hint;
+	bool bad;
+};
+
+static void check_pointer(void *context, const struct hsnap_found *found)
+{
+	struct check *check = context;
+	if (found->kind == HSNAP_SLOT_POINTER && !hsnap_is_target(check->work, found->value, found->type, &check->hint))
+		check->bad = true;
+}
+
+bool hsnap_is_run(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type, uint64_t first, uint64_t last)
+{
+	const struct hsnap_block *block = &work->heap->blocks.items[b];
+	uint64_t each = hsnap_dtype(work->symbols, type)->size, num = each ? hsnap_block_size(block) / each : 0;
+	struct check check = { .work = work };
+	struct hsnap_walk walk;
+	hsnap_walk_init(&walk, work, check_pointer, &check);
+	for (uint64_t n = first; n < num && n < last && !check.bad; n++)
+		hsnap_walk_object(&walk, type, block->address + n * each, block->address + (n + 1) * each);
+	return !check.bad;
+}

@@ -30,11 +30,15 @@ static void print_clause(struct hsnap_emit *emit, const char *word, const char *
 	hsnap_line_deinit(&line);
 }
 
-void hsnap_print_reservations(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot)
+void hsnap_print_partial(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot)
 {
-	const struct hsnap_facts *facts = &snapshot->facts;
 	for (size_t i = 0; i < snapshot->partial_reasons.num; i++)
 		print_clause(emit, "partial", hsnap_text(snapshot, snapshot->partial_reasons.items[i]));
+}
+
+void hsnap_print_notes(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot)
+{
+	const struct hsnap_facts *facts = &snapshot->facts;
 	for (size_t i = 0; i < snapshot->notes.num; i++)
 		print_clause(emit, "note", hsnap_text(snapshot, snapshot->notes.items[i]));
 	if (facts->overruns)

@@ -14,8 +14,11 @@ void hsnap_add_process(struct hsnap_line *to, const struct hsnap_emit *emit,
 void hsnap_add_head(struct hsnap_line *to, const struct hsnap_emit *emit, const char *path,
 		    const struct hsnap_snapshot *snapshot);
 
-/* Lines for what was not captured, what was written past its end, and other notes. */
-void hsnap_print_reservations(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot);
+/* Lines for what was not captured. */
+void hsnap_print_partial(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot);
+
+/* And for what was written past its end, has no record, and other notes. */
+void hsnap_print_notes(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot);
 
 /* The "snapshot" object of every schema. */
 void hsnap_emit_snapshot(struct hsnap_emit *emit, const char *key, const char *path,

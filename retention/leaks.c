@@ -96,8 +96,8 @@ static bool walk_structures(struct work *work)
 	if (!work->place_of)
 		return false;
 	for (uint32_t i = 0; i < work->paths.num_reached; i++) {
-		hsnap_node_id node = work->paths.order[i], parent = work->paths.parent[node];
-		uint32_t edge = work->paths.via[node];
+		hsnap_node_id node = work->paths.order[i], parent = work->paths.to[node].parent;
+		uint32_t edge = work->paths.to[node].edge;
 		uint32_t place = parent ? hsnap_walk_take(&work->walk, work->place_of[parent] - 1, edge,
 							  graph->edge_to[edge] & HSNAP_EDGE_WEAK)
 					: begin_at_head(work, node);

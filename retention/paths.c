@@ -14,12 +14,11 @@
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
 
-#define AHEAD 8 /* nodes between asking for a cache line and using it */
+#define AHEAD 6 /* nodes between asking for a cache line and using it */
 
 void hsnap_paths_deinit(struct hsnap_paths *paths)
 {
-	hsnap_pages_free(paths->parent, paths->num_nodes, sizeof(*paths->parent));
-	hsnap_pages_free(paths->via, paths->num_nodes, sizeof(*paths->via));
+	hsnap_pages_free(paths->to, paths->num_nodes, sizeof(*paths->to));
 	hsnap_pages_free(paths->order, paths->num_nodes, sizeof(*paths->order));
 	*paths = (struct hsnap_paths){ 0 };
 }
@@ -27,15 +26,14 @@ void hsnap_paths_deinit(struct hsnap_paths *paths)
 struct search {
 	const struct hsnap_graph *graph;
 	struct hsnap_paths paths;
-	uint32_t *depth; /* hops from the root, of settled nodes */
+	uint32_t *depth; /* hops from the root, of each entry of the queue */
 	uint32_t tail;   /* end of the queue, which is paths.order */
 };
 
-static void settle(struct search *search, hsnap_node_id node, hsnap_node_id parent, uint32_t via, uint32_t depth)
+static void settle(struct search *search, hsnap_node_id node, hsnap_node_id parent, uint32_t edge, uint32_t depth)
 {
-	search->paths.parent[node] = parent;
-	search->paths.via[node] = via;
-	search->depth[node] = depth;
+	search->paths.to[node] = (struct hsnap_last_hop){ parent, edge };
+	search->depth[search->tail] = depth;
 	search->paths.order[search->tail++] = node;
 }
 
@@ -64,13 +62,14 @@ static void start_from_roots(struct search *search, bool weak)
 			(void *)graph);
 }
 
-static void expand(struct search *search, hsnap_node_id from, uint32_t wanted)
+static void expand(struct search *search, uint32_t at, uint32_t wanted)
 {
 	const struct hsnap_graph *graph = search->graph;
-	uint32_t depth = search->depth[from] + 1;
+	hsnap_node_id from = search->paths.order[at];
+	uint32_t depth = search->depth[at] + 1;
 	for (uint32_t e = graph->first_edge[from]; e < graph->first_edge[from + 1]; e++) {
 		hsnap_node_id to = graph->edge_to[e] & ~HSNAP_EDGE_WEAK;
-		if ((graph->edge_to[e] & HSNAP_EDGE_WEAK) == wanted && search->paths.parent[to] == HSNAP_NO_NODE)
+		if ((graph->edge_to[e] & HSNAP_EDGE_WEAK) == wanted && search->paths.to[to].parent == HSNAP_NO_NODE)
 			settle(search, to, from, e, depth);
 	}
 }
@@ -78,28 +77,31 @@ static void expand(struct search *search, hsnap_node_id from, uint32_t wanted)
 /* The walk jumps about in memory: ask for what it will need in time. */
 static void look_ahead(const struct search *search, uint32_t at, uint32_t end)
 {
-	if (at + AHEAD < end)
-		__builtin_prefetch(&search->graph->first_edge[search->paths.order[at + AHEAD]]);
-	if (at + AHEAD / 2 >= end)
+	const struct hsnap_graph *graph = search->graph;
+	const hsnap_node_id *order = search->paths.order;
+	if (at + 3 * AHEAD < end)
+		__builtin_prefetch(&graph->first_edge[order[at + 3 * AHEAD]]);
+	if (at + 2 * AHEAD < end)
+		__builtin_prefetch(&graph->edge_to[graph->first_edge[order[at + 2 * AHEAD]]]);
+	if (at + AHEAD >= end)
 		return;
-	hsnap_node_id node = search->paths.order[at + AHEAD / 2];
-	uint32_t first = search->graph->first_edge[node];
-	__builtin_prefetch(&search->graph->edge_to[first]);
+	uint32_t first = graph->first_edge[order[at + AHEAD]], last = graph->first_edge[order[at + AHEAD] + 1];
+	for (uint32_t e = first; e < last && e < first + AHEAD; e++)
+		__builtin_prefetch(&search->paths.to[graph->edge_to[e] & ~HSNAP_EDGE_WEAK], 1);
 }
 
 /* One phase; [before, before_end) of the queue are the nodes of the phase before. */
 static void run_phase(struct search *search, uint32_t before, uint32_t before_end, uint32_t own)
 {
-	const hsnap_node_id *order = search->paths.order;
 	const uint32_t *depth = search->depth;
 	while (own < search->tail || before < before_end) {
 		if (own < search->tail &&
-		    (before == before_end || depth[order[own]] <= depth[order[before]])) {
+		    (before == before_end || depth[own] <= depth[before])) {
 			look_ahead(search, own, search->tail);
-			expand(search, order[own++], 0);
+			expand(search, own++, 0);
 		} else {
 			look_ahead(search, before, before_end);
-			expand(search, order[before++], HSNAP_EDGE_WEAK);
+			expand(search, before++, HSNAP_EDGE_WEAK);
 		}
 	}
 }
@@ -109,11 +111,10 @@ static bool alloc_search(struct search *search)
 	uint32_t num = search->graph->num_nodes;
 	struct hsnap_paths *paths = &search->paths;
 	paths->num_nodes = num;
-	paths->parent = hsnap_pages_alloc(num, sizeof(*paths->parent));
-	paths->via = hsnap_pages_alloc(num, sizeof(*paths->via));
+	paths->to = hsnap_pages_alloc(num, sizeof(*paths->to));
 	paths->order = hsnap_pages_alloc(num, sizeof(*paths->order));
 	search->depth = hsnap_pages_alloc(num, sizeof(*search->depth));
-	return paths->parent && paths->via && paths->order && search->depth;
+	return paths->to && paths->order && search->depth;
 }
 
 /* Phases until one finds nothing; what the queue holds already belongs to the first. */
@@ -149,9 +150,9 @@ enum hsnap_code hsnap_paths_init(const struct hsnap_graph *graph, struct hsnap_p
 	struct search search = { .graph = graph };
 	bool ok = alloc_search(&search);
 	if (ok) {
-		memset(search.paths.parent, 0xff, graph->num_nodes * sizeof(*search.paths.parent));
+		memset(search.paths.to, 0xff, graph->num_nodes * sizeof(*search.paths.to));
 		/* Roots are where paths begin: an edge to one leads nowhere. */
-		memset(search.paths.parent, 0, hsnap_first_block(graph) * sizeof(*search.paths.parent));
+		memset(search.paths.to, 0, hsnap_first_block(graph) * sizeof(*search.paths.to));
 		start_from_roots(&search, false);
 		run_phases(&search, true);
 	}
@@ -167,7 +168,7 @@ enum hsnap_code hsnap_paths_from(const struct hsnap_graph *graph, const hsnap_no
 	if (ok) {
 		for (hsnap_node_id node = hsnap_first_block(graph); node < graph->num_nodes; node++)
 			if (hsnap_node_state(graph, node) == state)
-				search.paths.parent[node] = HSNAP_NO_NODE;
+				search.paths.to[node].parent = HSNAP_NO_NODE;
 		for (uint32_t i = 0; i < num_starts; i++)
 			settle(&search, starts[i], 0, 0, 0);
 		run_phases(&search, false);

@@ -14,12 +14,17 @@
 
 #include "snapshot/snapshot.h"
 
-/* The tree of shortest paths: one entry a node in each array. */
+/* The last hop to a node. */
+struct hsnap_last_hop {
+	hsnap_node_id parent; /* 0: a root, or the super-root; HSNAP_NO_NODE: unreachable */
+	uint32_t edge;        /* that leads here from parent; 0 for roots */
+};
+
+/* The tree of shortest paths. */
 struct hsnap_paths {
 	uint32_t num_nodes, num_reached;
-	hsnap_node_id *parent; /* 0: a root, or the super-root; HSNAP_NO_NODE: unreachable */
-	uint32_t *via;         /* the edge that leads here from parent; 0 for roots */
-	hsnap_node_id *order;  /* num_reached nodes, roots among them, each behind its parent */
+	struct hsnap_last_hop *to; /* one entry a node */
+	hsnap_node_id *order;      /* num_reached nodes, roots among them, each behind its parent */
 };
 
 /**

@@ -80,12 +80,12 @@ static bool mark_ways(struct work *work)
 			continue;
 		work->why.count++;
 		work->why.bytes += hsnap_node_size(graph, node);
-		if (work->paths->parent[node] == HSNAP_NO_NODE) {
+		if (work->paths->to[node].parent == HSNAP_NO_NODE) {
 			if (!count_site(work, node, sum_of_site))
 				return false;
 			continue;
 		}
-		for (hsnap_node_id at = node; at && !work->place_of[at]; at = work->paths->parent[at])
+		for (hsnap_node_id at = node; at && !work->place_of[at]; at = work->paths->to[at].parent)
 			work->place_of[at] = 1;
 	}
 	return true;
@@ -121,7 +121,7 @@ static bool walk_ways(struct work *work)
 		if (hsnap_is_root(graph, node)) {
 			place = begin_at_root(work, node);
 		} else {
-			uint32_t edge = work->paths->via[node], parent = work->place_of[work->paths->parent[node]];
+			uint32_t edge = work->paths->to[node].edge, parent = work->place_of[work->paths->to[node].parent];
 			place = hsnap_walk_take(&work->walk, parent - 2, edge, graph->edge_to[edge] & HSNAP_EDGE_WEAK);
 		}
 		if (place == HSNAP_NO_PLACE)

@@ -39,12 +39,12 @@ static const struct {
 
 static void way_to_text(const struct hsnap_paths *paths, hsnap_node_id node, char *text)
 {
-	if (paths->parent[node] == HSNAP_NO_NODE) {
+	if (paths->to[node].parent == HSNAP_NO_NODE) {
 		strcpy(text, "-");
 		return;
 	}
-	if (paths->parent[node]) {
-		way_to_text(paths, paths->parent[node], text);
+	if (paths->to[node].parent) {
+		way_to_text(paths, paths->to[node].parent, text);
 		strcat(text, " ");
 	}
 	strcat(text, node_to_text(node));
@@ -80,7 +80,7 @@ Test(paths, roots_by_address)
 	s->graph.address[node_from_text("g")] = 0x2000;
 	s->graph.address[node_from_text("h")] = 0x1000;
 	cr_assert_eq(hsnap_paths_init(&s->graph, &paths, NULL), HSNAP_OK);
-	cr_expect_eq(paths.parent[node_from_text("x")], node_from_text("h"));
+	cr_expect_eq(paths.to[node_from_text("x")].parent, node_from_text("h"));
 	hsnap_paths_deinit(&paths);
 	hsnap_snapshot_destroy(s);
 }
@@ -128,9 +128,9 @@ static struct cost *relax(const struct hsnap_graph *graph)
 static struct cost cost_of_way(const struct hsnap_graph *graph, const struct hsnap_paths *paths, hsnap_node_id node)
 {
 	struct cost cost = { 0, 0 };
-	while (paths->parent[node]) {
-		hsnap_node_id parent = paths->parent[node];
-		uint32_t edge = paths->via[node];
+	while (paths->to[node].parent) {
+		hsnap_node_id parent = paths->to[node].parent;
+		uint32_t edge = paths->to[node].edge;
 		cr_assert(edge >= graph->first_edge[parent] && edge < graph->first_edge[parent + 1], "edge of another block");
 		cr_assert_eq(graph->edge_to[edge] & ~HSNAP_EDGE_WEAK, node, "edge to another block");
 		cost.weak += (graph->edge_to[edge] & HSNAP_EDGE_WEAK) != 0;
@@ -155,7 +155,7 @@ static void check_random(uint64_t seed)
 	cr_assert_eq(hsnap_paths_init(graph, &paths, NULL), HSNAP_OK);
 	uint32_t reached = 0;
 	for (hsnap_node_id node = 1; node < graph->num_nodes; node++) {
-		bool found = paths.parent[node] != HSNAP_NO_NODE;
+		bool found = paths.to[node].parent != HSNAP_NO_NODE;
 		cr_assert_eq(found, want[node].weak != UINT32_MAX, "seed %llu, node %u: reached or not", (unsigned long long)seed, node);
 		if (!found)
 			continue;
@@ -193,7 +193,7 @@ Test(paths, a_long_list)
 	struct hsnap_paths paths;
 	cr_assert_eq(hsnap_paths_init(&graph, &paths, NULL), HSNAP_OK);
 	cr_expect_eq(paths.num_reached, LENGTH + 1);
-	cr_expect_eq(paths.parent[LENGTH + 1], LENGTH);
+	cr_expect_eq(paths.to[LENGTH + 1].parent, LENGTH);
 	hsnap_paths_deinit(&paths);
 	hsnap_graph_deinit(&graph);
 }

@@ -225,7 +225,7 @@ static bool fold_by_hand(struct folded *f, hsnap_type_id type, bool weak)
 
 static void walk_by_hand(const struct hsnap_snapshot *s, const struct hsnap_paths *paths, hsnap_node_id node, struct folded *f)
 {
-	hsnap_node_id parent = paths->parent[node];
+	hsnap_node_id parent = paths->to[node].parent;
 	if (!parent) {
 		*f = (struct folded){ .num = 1 };
 		const struct hsnap_root *root = &s->graph.roots.items[node - 1];
@@ -236,7 +236,7 @@ static void walk_by_hand(const struct hsnap_snapshot *s, const struct hsnap_path
 		return;
 	}
 	walk_by_hand(s, paths, parent, f);
-	bool weak = s->graph.edge_to[paths->via[node]] & HSNAP_EDGE_WEAK;
+	bool weak = s->graph.edge_to[paths->to[node].edge] & HSNAP_EDGE_WEAK;
 	hsnap_type_id type = s->graph.type[node];
 	if (fold_by_hand(f, type, weak))
 		return;
@@ -248,7 +248,7 @@ static void walk_by_hand(const struct hsnap_snapshot *s, const struct hsnap_path
 	f->steps[f->num].repeats = weak_fold;
 	*f->steps[f->num].via = '\0';
 	if (!weak_fold)
-		via_by_hand(s, parent, paths->via[node], f->steps[f->num].via, sizeof(f->steps[0].via));
+		via_by_hand(s, parent, paths->to[node].edge, f->steps[f->num].via, sizeof(f->steps[0].via));
 	f->num++;
 }
 
@@ -282,7 +282,7 @@ static void describe_by_hand(const struct hsnap_snapshot *s, const struct hsnap_
 			least[i] = f->steps[i].repeats < least[i] ? f->steps[i].repeats : least[i];
 			most[i] = f->steps[i].repeats > most[i] ? f->steps[i].repeats : most[i];
 		}
-		for (hsnap_node_id at = node; at; at = paths->parent[at])
+		for (hsnap_node_id at = node; at; at = paths->to[at].parent)
 			on_way[at] = true;
 	}
 	for (hsnap_node_id node = 1; node < graph->num_nodes; node++) {
@@ -334,7 +334,7 @@ static size_t lines_by_hand(const struct hsnap_snapshot *s, const struct hsnap_p
 	struct folded *all = calloc(graph->num_nodes, sizeof(*all));
 	size_t num = 0;
 	for (hsnap_node_id node = 1; node < graph->num_nodes; node++)
-		if (paths->parent[node] != HSNAP_NO_NODE)
+		if (paths->to[node].parent != HSNAP_NO_NODE)
 			walk_by_hand(s, paths, node, &all[node]);
 	for (hsnap_node_id node = hsnap_first_block(graph); node < graph->num_nodes; node++) {
 		bool again = false;

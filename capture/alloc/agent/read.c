@@ -51,6 +51,9 @@ static void say_partial(struct reader *reader, bool counters)
 	else if (reader->dir.large_lost)
 		n = snprintf(heap->partial, sizeof(heap->partial), "%llu large blocks found no place in the agent's table",
 			     (unsigned long long)reader->dir.large_lost);
+	else if (reader->large_gone)
+		n = snprintf(heap->partial, sizeof(heap->partial), "%llu large blocks on record are not in memory",
+			     (unsigned long long)reader->large_gone);
 	else if (!counters)
 		n = snprintf(heap->partial, sizeof(heap->partial), "not all counters of the agent could be read");
 	if (n < 0)

@@ -50,7 +50,7 @@ struct reader {
 	/* Candidates for the mark that glibc puts in the second word of each chunk in a tcache. */
 	uint64_t cache_mark, cache_votes;
 	uint64_t recorded;   /* live blocks with a record that is whole, or nearly */
-	uint64_t lost_heads; /* chunks whose own head was destroyed */
+	uint64_t large_gone; /* large blocks on record where there is no such memory */
 };
 
 /* Find and check the directory. */

@@ -25,24 +25,25 @@ static bool is_mapped(const struct hsnap_target *target, uint64_t start, uint64_
 	return start < end && hsnap_target_mapping(target, start) && hsnap_target_mapping(target, end - 1);
 }
 
-/* The bounds of the chunk by its own head, if that is whole; else as the record has them. */
-static void find_bounds(struct reader *reader, struct large *large)
+/* The bounds of the chunk by its own head, if that is whole; else as the record has them.  false: there
+ * is no such memory. */
+static bool find_bounds(struct reader *reader, struct large *large)
 {
-	uint64_t head = 0, before = 0;
-	if (hsnap_reader_word(reader, large->address - 8, &head) &&
-	    hsnap_reader_word(reader, large->address - 16, &before) && !(head & 2)) {
-		large->mapped = false;
-		return;
-	}
-	uint64_t chunk = large->address - 16, size = head & ~7ull;
-	large->mapped = true;
+	uint64_t head = 0, before = 0, chunk = large->address - 16;
+	if (!hsnap_reader_word(reader, large->address - 8, &head) || !hsnap_reader_word(reader, chunk, &before))
+		return false;
+	uint64_t size = head & ~7ull;
+	large->mapped = head & 2;
+	if (!large->mapped) /* in a heap: the walk will meet it */
+		return true;
 	large->start = chunk - before;
 	large->end = chunk + size;
-	if (before < chunk && !((chunk - before) % PAGE) && size < (uint64_t)1 << HSNAP_ADDRESS_BITS &&
-	    large->requested <= large->end - large->address && is_mapped(reader->target, large->start, large->end))
-		return;
+	if (before < chunk && !((chunk - before) % PAGE) && size > 16 && size < (uint64_t)1 << HSNAP_ADDRESS_BITS &&
+	    large->requested <= size - 16 && is_mapped(reader->target, large->start, large->end))
+		return true;
 	large->start = chunk;
-	large->end = large->address + large->requested;
+	large->end = large->address + (large->requested ? large->requested : 8);
+	return is_mapped(reader->target, large->start, large->end);
 }
 
 static int by_address(const void *a, const void *b)
@@ -78,8 +79,12 @@ static enum hsnap_code read_large(struct reader *reader, struct hsnap_error *err
 	}
 	if (reader->large.num)
 		qsort(reader->large.items, reader->large.num, sizeof(*reader->large.items), by_address);
+	size_t kept = 0;
 	for (size_t i = 0; i < reader->large.num; i++)
-		find_bounds(reader, &reader->large.items[i]);
+		if (find_bounds(reader, &reader->large.items[i]))
+			reader->large.items[kept++] = reader->large.items[i];
+	reader->large_gone = reader->large.num - kept;
+	reader->large.num = kept;
 	return HSNAP_OK;
 }
 

@@ -260,9 +260,8 @@ static bool add_lost(struct reader *reader, uint64_t start, uint64_t end)
 {
 	if (end - start < MIN_CHUNK)
 		return true;
-	reader->lost_heads++;
 	struct hsnap_block block = {
-		.address = start + 16, .usable = end - start - 16, .requested = end - start - 16,
+		.address = start + 16, .usable = end - start - 8, .requested = end - start - 8,
 		.flags = HSNAP_BLOCK_NO_RECORD | HSNAP_BLOCK_OVERRUN,
 	};
 	reader->heap->overruns++;

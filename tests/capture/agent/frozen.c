@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "snapshot/base/cleanup.h"
@@ -21,6 +22,7 @@ struct victim victim_start(const char *agent, const char *const *argv, const cha
 	pid_t pid = fork();
 	cr_assert(pid >= 0);
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody behind */
 		dup2(ends[1], STDOUT_FILENO);
 		/* What the test runner sets for its own sake would change what is tested. */
 		unsetenv("MALLOC_PERTURB_");
@@ -77,17 +79,17 @@ static void add_module(struct hsnap_target *target, uint64_t start, const char *
 	cr_assert(hsnap_image_add_module(target, &module));
 }
 
-struct hsnap_target *victim_freeze(const struct victim *victim)
+struct hsnap_target *victim_freeze(pid_t pid)
 {
 	char path[64], line[4096];
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)victim->pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	FILE *maps = fopen(path, "r");
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)victim->pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	int mem = open(path, O_RDONLY | O_CLOEXEC);
 	cr_assert(maps && mem >= 0);
 	struct hsnap_target *target = hsnap_image_create();
 	cr_assert(target);
-	target->pid = (uint64_t)victim->pid;
+	target->pid = (uint64_t)pid;
 	while (fgets(line, sizeof(line), maps)) {
 		uint64_t start, end, offset;
 		char rights[8];

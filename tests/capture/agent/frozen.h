@@ -19,7 +19,7 @@ struct victim {
 struct victim victim_start(const char *agent, const char *const *argv, const char *extra);
 void victim_end(struct victim *victim);
 
-/* Its memory, mappings, modules and its main thread's registers; release with hsnap_target_close(). */
-struct hsnap_target *victim_freeze(const struct victim *victim);
+/* Memory, mappings and modules of a stopped process; release with hsnap_target_close(). */
+struct hsnap_target *victim_freeze(pid_t pid);
 
 #endif

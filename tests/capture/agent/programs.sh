@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# programs.sh AGENT TELL: programs that are not ours say the same under the agent, and TELL, which
+# programs.sh AGENT TELL DUMMY OWN_NEW: programs that are not ours say the same under the agent, and TELL, which
 # prints what the agent's directory says, knows whether it records.
 set -u
-agent=$1 tell=$2
+agent=$1 tell=$2 dummy=$3 own_new=$4
 failed=0
 
 same() {
@@ -43,9 +43,11 @@ expect env LD_PRELOAD="$agent" HEAPSNAP_STACKS=fp "$tell" stacks
 want=caller
 expect env LD_PRELOAD="$agent" HEAPSNAP_STACKS=caller "$tell" stacks
 # Another allocator in front, or behind: nothing is recorded, and the reason names it.
-if [ $# -gt 2 ]; then
-	want="aside \"malloc comes from ${3##*/}\""
-	expect env LD_PRELOAD="$3 $agent" "$tell"
-	expect env LD_PRELOAD="$agent $3" "$tell"
-fi
+want="aside \"malloc comes from ${dummy##*/}\""
+expect env LD_PRELOAD="$dummy $agent" "$tell"
+expect env LD_PRELOAD="$agent $dummy" "$tell"
+# Replaced operators are called as often as without the agent
+want='3 news, 3 deletes'
+expect "$own_new"
+expect env LD_PRELOAD="$agent" "$own_new"
 exit $failed

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture/alloc/alloc.h"
+#include "capture/wire.h"
 #include "frozen.h"
 
 static const struct {
@@ -31,7 +32,10 @@ static const struct {
 	{ "brk_blocked", 1, 0, 0 },
 	{ "foreign_brk", 1, 0, 0 },
 	{ "forked", 1, 0, 0 },
+	{ "forked_child", 11, 0, 0 }, /* those of its parent's threads, too */
+	{ "thread_destructors", 16, 0, 0 },
 	{ "sparse", 1, 0, 0 },
+	{ "C++", 1, 0, 0 }, /* another program */
 };
 
 ParameterizedTestParameters(agent_heap, walk)
@@ -62,18 +66,22 @@ static void check_order(const struct hsnap_heap *heap, const char *name)
 ParameterizedTest(size_t *row, agent_heap, walk)
 {
 	const char *name = rows[*row].name;
-	const char *argv[] = { getenv("HSNAP_TEST_VICTIM"), name, NULL };
+	const char *program = getenv(strcmp(name, "C++") ? "HSNAP_TEST_VICTIM" : "HSNAP_TEST_FORMS");
+	const char *argv[] = { program, name, NULL };
 	struct victim victim = victim_start(getenv("HSNAP_TEST_AGENT"), argv, NULL);
-	struct hsnap_target *target = victim_freeze(&victim);
+	char path[64], what[8];
+	int pid;
+	size_t lines;
+	cr_assert_eq(fscanf(victim.said, "%63s %zu", path, &lines), 2);
+	cr_assert_eq(sscanf(path, "/proc/%d/", &pid), 1); /* the program itself, or a child of its */
+	struct hsnap_target *target = victim_freeze(pid);
 	struct hsnap_heap heap;
 	struct hsnap_error err;
 	cr_assert_eq(hsnap_agent_heap_read(target, &heap, &err), HSNAP_OK, "%s: %s", name, err.message);
 	check_order(&heap, name);
 
-	char path[64], what[8];
-	size_t lines, live = 0, over = 0, lost = 0;
+	size_t live = 0, over = 0, lost = 0;
 	uint64_t address, size;
-	cr_assert_eq(fscanf(victim.said, "%63s %zu", path, &lines), 2);
 	FILE *truth = fopen(path, "r");
 	cr_assert(truth);
 	rewind(truth);
@@ -132,11 +140,163 @@ Test(agent_heap, no_agent_is_an_answer)
 {
 	const char *argv[] = { getenv("HSNAP_TEST_VICTIM"), "sparse", NULL };
 	struct victim victim = victim_start(NULL, argv, NULL);
-	struct hsnap_target *target = victim_freeze(&victim);
+	struct hsnap_target *target = victim_freeze(victim.pid);
 	struct hsnap_heap heap;
 	struct hsnap_error err;
 	cr_expect_eq(hsnap_heap_read(target, &heap, &err), HSNAP_NOT_FOUND);
 	cr_expect_str_eq(err.message, "the agent is not loaded");
+	hsnap_target_close(target);
+	victim_end(&victim);
+}
+
+/* Another allocator's program: nothing is recorded, and the reason is the answer. */
+Test(agent_heap, stood_aside)
+{
+	const char *argv[] = { getenv("HSNAP_TEST_VICTIM"), "realloc_moves", NULL };
+	char preload[8192];
+	snprintf(preload, sizeof(preload), "%s:%s", getenv("HSNAP_TEST_AGENT"), getenv("HSNAP_TEST_DUMMY"));
+	struct victim victim = victim_start(preload, argv, NULL);
+	struct hsnap_target *target = victim_freeze(victim.pid);
+	struct hsnap_heap heap;
+	struct hsnap_error err;
+	cr_expect_eq(hsnap_agent_heap_read(target, &heap, &err), HSNAP_REFUSED);
+	cr_expect_str_eq(err.message, "the agent stood aside: malloc comes from libdummy-allocator.so");
+	hsnap_target_close(target);
+	victim_end(&victim);
+}
+
+/* Where the directory is, by the place of its magic in the agent's writable segment. */
+static struct hsnap_wire_directory *directory_of(const struct hsnap_target *target)
+{
+	const uint64_t magic = HSNAP_WIRE_MAGIC;
+	for (size_t i = 0; i < target->mappings.num; i++) {
+		const struct hsnap_mapping *m = &target->mappings.items[i];
+		if (!(m->prot & HSNAP_PROT_WRITE) || !strstr(hsnap_str(&target->strings, m->path), HSNAP_WIRE_SONAME))
+			continue;
+		size_t size = (size_t)(m->end - m->start);
+		const void *found = memmem(hsnap_target_view(target, m->start, size), size, &magic, sizeof(magic));
+		if (found)
+			return (struct hsnap_wire_directory *)found;
+	}
+	cr_assert_fail("no directory");
+	return NULL;
+}
+
+static uint64_t random_state = 88172645463325252ull;
+
+static uint64_t rnd(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	return random_state ^= random_state << 17;
+}
+
+/* A word that does harm: small, great, one off, near another address. */
+static uint64_t evil(uint64_t was)
+{
+	switch (rnd() % 7) {
+	case 0: return rnd();
+	case 1: return 0;
+	case 2: return ~0ull;
+	case 3: return was + 1;
+	case 4: return was ^ 1ull << rnd() % 64;
+	case 5: return was + (rnd() % 65536) * 16;
+	default: return was - (rnd() % 65536) * 16;
+	}
+}
+
+static void *writable(const struct hsnap_target *target, uint64_t address, size_t len)
+{
+	return (void *)hsnap_target_view(target, address, len);
+}
+
+/* Whatever stands in the target: an end, and an answer that is in order. */
+static void read_damaged(const struct hsnap_target *target)
+{
+	struct hsnap_heap heap;
+	struct hsnap_error err;
+	if (hsnap_agent_heap_read(target, &heap, &err)) {
+		cr_expect_neq(err.message[0], '\0');
+		return;
+	}
+	for (size_t i = 0; i < heap.blocks.num; i++) {
+		const struct hsnap_block *b = &heap.blocks.items[i];
+		cr_assert(b->requested <= b->usable && b->stack < heap.stacks.num && b->address + b->usable > b->address);
+		cr_assert(!i || heap.blocks.items[i - 1].address + heap.blocks.items[i - 1].usable <= b->address,
+			  "blocks %zu and %zu overlap", i - 1, i);
+	}
+	for (size_t i = 1; i < heap.regions.num; i++)
+		cr_assert(heap.regions.items[i - 1].end < heap.regions.items[i].start, "regions overlap");
+	cr_assert(heap.walked_bytes <= heap.expected_bytes);
+	cr_assert(heap.walked_bytes == heap.expected_bytes || heap.partial[0], "a loss was not told");
+	hsnap_heap_deinit(&heap);
+}
+
+Test(agent_heap, damaged_directory)
+{
+	const char *argv[] = { getenv("HSNAP_TEST_VICTIM"), "threads", NULL };
+	struct victim victim = victim_start(getenv("HSNAP_TEST_AGENT"), argv, NULL);
+	struct hsnap_target *target = victim_freeze(victim.pid);
+	struct hsnap_wire_directory *dir = directory_of(target), whole = *dir;
+	for (int round = 0; round < 300; round++) {
+		uint64_t *words = (uint64_t *)dir;
+		for (unsigned i = 0; i <= rnd() % 4; i++) {
+			/* The interesting words are at the start; most of the rest are tables of zeros. */
+			size_t at = rnd() % (rnd() % 2 ? 40 : sizeof(*dir) / 8);
+			words[at] = evil(words[at]);
+		}
+		dir->magic = whole.magic;
+		read_damaged(target);
+		*dir = whole;
+	}
+	hsnap_target_close(target);
+	victim_end(&victim);
+}
+
+Test(agent_heap, damaged_heap)
+{
+	const char *argv[] = { getenv("HSNAP_TEST_VICTIM"), "realloc_mapped", NULL };
+	struct victim victim = victim_start(getenv("HSNAP_TEST_AGENT"), argv, NULL);
+	struct hsnap_target *target = victim_freeze(victim.pid);
+	struct hsnap_wire_directory *dir = directory_of(target);
+	for (int round = 0; round < 400; round++) {
+		/* Damage adds up: the last rounds read a ruin. */
+		uint64_t span = dir->brk_end - dir->brk_start;
+		uint64_t *word = writable(target, dir->brk_start + rnd() % (span / 8) * 8, 8);
+		if (word && rnd() % 4)
+			*word = evil(*word);
+		uint64_t *table = writable(target, dir->large_address, dir->large_capacity * 24);
+		for (size_t i = 0; round % 8 == 0 && table && i < dir->large_capacity; i++)
+			if (table[i] && rnd() % 4 == 0)
+				table[i + rnd() % 3 * dir->large_capacity] = evil(table[i]);
+		read_damaged(target);
+	}
+	hsnap_target_close(target);
+	victim_end(&victim);
+}
+
+/* One head destroyed: its neighbours are all found, the loss is told, the bytes are kept. */
+Test(agent_heap, one_head_destroyed)
+{
+	const char *argv[] = { getenv("HSNAP_TEST_VICTIM"), "overrun_1_at_16k_8", NULL };
+	struct victim victim = victim_start(getenv("HSNAP_TEST_AGENT"), argv, NULL);
+	struct hsnap_target *target = victim_freeze(victim.pid);
+	struct hsnap_heap before, after;
+	cr_assert_eq(hsnap_agent_heap_read(target, &before, NULL), HSNAP_OK);
+	const struct hsnap_block *hit = &before.blocks.items[before.blocks.num / 2];
+	uint64_t *head = writable(target, hit->address - 8, 8);
+	*head = 0x4242424242424242;
+	cr_assert_eq(hsnap_agent_heap_read(target, &after, NULL), HSNAP_OK);
+	cr_expect_eq(after.blocks.num, before.blocks.num);
+	cr_expect_neq(after.partial[0], '\0');
+	cr_expect(after.walked_bytes < after.expected_bytes);
+	size_t found = hsnap_heap_find(&after, hit->address);
+	cr_assert(found != SIZE_MAX);
+	cr_expect_eq(after.blocks.items[found].address, hit->address);
+	cr_expect_eq(after.blocks.items[found].usable, hit->usable);
+	cr_expect_eq(after.blocks.items[found].flags, HSNAP_BLOCK_NO_RECORD | HSNAP_BLOCK_OVERRUN);
+	hsnap_heap_deinit(&before);
+	hsnap_heap_deinit(&after);
 	hsnap_target_close(target);
 	victim_end(&victim);
 }

@@ -66,7 +66,7 @@ ParameterizedTest(size_t *row, agent_stacks, recorded)
 {
 	const char *name = rows[*row].name, *argv[] = { getenv(rows[*row].victim), NULL };
 	struct victim victim = victim_start(getenv("HSNAP_TEST_AGENT"), argv, rows[*row].stacks);
-	struct hsnap_target *target = victim_freeze(&victim);
+	struct hsnap_target *target = victim_freeze(victim.pid);
 	struct hsnap_heap heap;
 	struct hsnap_error err;
 	cr_assert_eq(hsnap_agent_heap_read(target, &heap, &err), HSNAP_OK, "%s: %s", name, err.message);
@@ -131,7 +131,7 @@ static void check_thread(const char *variable)
 	const char *argv[] = { getenv(variable), NULL };
 	struct victim victim = victim_start(NULL, argv, NULL);
 	struct hsnap_thread thread = main_thread(victim.pid);
-	struct hsnap_target *target = victim_freeze(&victim);
+	struct hsnap_target *target = victim_freeze(victim.pid);
 	FILE *truth = open_truth(&victim);
 	char line[1200];
 	uint64_t pcs[48];

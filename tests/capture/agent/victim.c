@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,7 +106,7 @@ static void sizes(void)
 {
 	for (size_t size = 0; size < 1500; size++)
 		get(size);
-	for (size_t size = 1; size < (size_t)64 << 20; size = size * 3 / 2 + 1)
+	for (size_t size = 1; size < (size_t)6 << 20; size = size * 3 / 2 + 1)
 		get(size);
 	for (size_t i = 0; i < 200; i++)
 		keep(calloc(i, 7), i * 7);
@@ -114,7 +115,7 @@ static void sizes(void)
 static void churn(void)
 {
 	static void *blocks[20000];
-	for (int i = 0; i < 200000; i++) {
+	for (int i = 0; i < 80000; i++) {
 		unsigned at = rnd(20000);
 		if (blocks[at]) {
 			drop(blocks[at]);
@@ -157,15 +158,15 @@ static void realloc_in_place(void)
 static void realloc_mapped(void)
 {
 	void *block = get(200 << 10);
-	void *grown = resize(block, 40 << 20);
+	void *grown = resize(block, 4 << 20);
 	get(300 << 10);
-	resize(grown, 90 << 20);
+	resize(grown, 9 << 20);
 	resize(get(1 << 20), 100);          /* back into the heap */
 	resize(get(100), 5 << 20);          /* out of it */
-	resize(get(30 << 20), 29 << 20);    /* shrinks where it is */
-	drop(get(70 << 20));
+	resize(get(3 << 20), 2 << 20);    /* shrinks where it is */
+	drop(get(7 << 20));
 	CHECK(realloc(get(900), (size_t)1 << 60) == NULL && errno == ENOMEM);
-	CHECK(realloc(get(9 << 20), (size_t)1 << 60) == NULL);
+	CHECK(realloc(get(1 << 20), (size_t)1 << 60) == NULL);
 	volatile size_t huge = (size_t)1 << 33;
 	CHECK(reallocarray(get(77), huge, huge) == NULL && errno == ENOMEM);
 	CHECK(calloc(huge, huge) == NULL && malloc(huge << 30) == NULL && malloc(huge * huge - 4) == NULL);
@@ -345,7 +346,7 @@ static void forked(void)
 		get(1 + rnd(500));
 	pid_t child = fork();
 	CHECK(child >= 0);
-	if (child) { /* the test looks at the child by its parent's pid: so the parent becomes it */
+	if (child) {
 		int status;
 		waitpid(child, &status, 0);
 		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -359,12 +360,67 @@ static void forked(void)
 }
 
 
+/* The child of a process with threads: it inherits their blocks and counts, and frees some. */
+static void forked_child(void)
+{
+	threads();
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child) {
+		int status;
+		waitpid(child, &status, WUNTRACED);
+		raise(SIGSTOP);
+		_exit(WIFSTOPPED(status) ? 0 : 1);
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (size_t i = 0; i < num; i += 2)
+		if (truth[i].what == 'l')
+			drop(truth[i].block);
+	for (int i = 0; i < 1000; i++)
+		get(1 + rnd(3000));
+	work((void *)1);
+	pthread_t thread;
+	CHECK(!pthread_create(&thread, NULL, work, (void *)2));
+	pthread_join(thread, NULL);
+}
+
+/* Threads that allocate until the very end of their lives: in destructors of their own. */
+static pthread_key_t late;
+
+static void at_the_end(void *block)
+{
+	pthread_mutex_lock(&lock);
+	drop(block);
+	get(700);
+	pthread_mutex_unlock(&lock);
+}
+
+static void *short_life(void *argument)
+{
+	pthread_mutex_lock(&lock);
+	pthread_setspecific(late, get(600 + (uintptr_t)argument));
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+static void thread_destructors(void)
+{
+	pthread_t made[16];
+	CHECK(!pthread_key_create(&late, at_the_end));
+	for (int round = 0; round < 20; round++) {
+		for (uintptr_t i = 0; i < 16; i++)
+			CHECK(!pthread_create(&made[i], NULL, short_life, (void *)i));
+		for (int i = 0; i < 16; i++)
+			pthread_join(made[i], NULL);
+	}
+}
+
 static void sparse(void)
 {
 	for (int i = 0; i < 4; i++) {
-		void *block = malloc((size_t)100 << 20);
+		void *block = malloc((size_t)20 << 20);
 		CHECK(block);
-		note(block, (size_t)100 << 20, 'l');
+		note(block, (size_t)20 << 20, 'l');
 	}
 }
 
@@ -389,6 +445,8 @@ static const struct {
 	{ "brk_blocked", brk_blocked },
 	{ "foreign_brk", foreign_brk },
 	{ "forked", forked },
+	{ "forked_child", forked_child },
+	{ "thread_destructors", thread_destructors },
 	{ "sparse", sparse },
 };
 

@@ -31,7 +31,7 @@ static bool recover(const struct hsnap_unwind_memory *memory, const struct hsnap
 	case HSNAP_RULE_DEFAULT:
 		if (!(PRESERVED >> n & 1))
 			return false;
-		/* fall through */
+		__attribute__((fallthrough));
 	case HSNAP_RULE_SAME:
 		*ret = regs->value[n];
 		return regs->valid >> n & 1;

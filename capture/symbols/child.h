@@ -62,6 +62,7 @@ size_t hsnap_child_asks(const struct hsnap_target_module *module, const struct h
 			size_t *ret_first);
 
 /* What the child does: files.c. */
+void hsnap_child_read_module(const struct hsnap_child_job *job, uint32_t module);
 void hsnap_child_read_modules(const struct hsnap_child_job *job);
 bool hsnap_child_send(int socket, enum hsnap_message_kind kind, uint32_t module, const void *payload, size_t size);
 

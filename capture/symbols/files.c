@@ -223,7 +223,7 @@ static bool only_note(struct hsnap_symbols *symbols, const struct hsnap_ask *ask
 	return ok;
 }
 
-static bool read_module(const struct hsnap_child_job *job, uint32_t module)
+static bool answer_module(const struct hsnap_child_job *job, uint32_t module)
 {
 	const struct hsnap_target_module *m = &job->target->modules.items[module];
 	struct module_files files = { 0 };
@@ -260,10 +260,15 @@ static bool read_module(const struct hsnap_child_job *job, uint32_t module)
 	return ok;
 }
 
+void hsnap_child_read_module(const struct hsnap_child_job *job, uint32_t module)
+{
+	if (!hsnap_child_send(job->socket, HSNAP_MESSAGE_START, module, NULL, 0) || !answer_module(job, module))
+		_exit(1);
+}
+
 void hsnap_child_read_modules(const struct hsnap_child_job *job)
 {
 	for (uint32_t module = job->first_module; module < job->target->modules.num; module++)
-		if (!hsnap_child_send(job->socket, HSNAP_MESSAGE_START, module, NULL, 0) || !read_module(job, module))
-			_exit(1);
+		hsnap_child_read_module(job, module);
 	hsnap_child_send(job->socket, HSNAP_MESSAGE_DONE, 0, NULL, 0);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "snapshot/base/cleanup.h"
 #include "snapshot/format/layout.h"
@@ -257,6 +258,145 @@ Test(damage, every_byte_of_every_chunk_may_lie, .init = folder_make, .fini = fol
 	free(file.bytes);
 }
 
+/* ---- what single chunks cannot see ---- */
+
+static uint32_t find_chunk(const struct repack *repack, unsigned section, unsigned which)
+{
+	for (uint32_t i = 0; i < repack->chunks.num; i++)
+		if (repack->chunks.items[i].section == section && !which--)
+			return i;
+	cr_assert_fail("no such chunk of %s", hsnap_section_name(section));
+	return 0;
+}
+
+static void expect_repacked(const struct repack *repack, enum hsnap_code code, const char *message)
+{
+	struct hsnap_buffer file = repack_file(repack);
+	struct hsnap_error err;
+	cr_expect_eq(read_code(file.bytes, file.num, &err), code, "%s: %s", message, err.message);
+	cr_expect(strstr(err.message, message), "want '%s', got '%s'", message, err.message);
+	hsnap_buffer_deinit(&file);
+}
+
+Test(damage, the_order_holds_over_the_seams, .init = folder_make, .fini = folder_remove)
+{
+	struct file file = large_file();
+	struct repack repack;
+	repack_open(&repack, file.bytes, file.size);
+	/* The first block of the second chunk at address 16 instead of behind the first chunk's. */
+	struct hsnap_buffer *addresses = &repack.raws[find_chunk(&repack, HSNAP_SECTION_ADDRESSES, 1)], was = *addresses;
+	struct hsnap_bytes in = hsnap_bytes(was.bytes, was.num);
+	hsnap_bytes_varint(&in);
+	struct hsnap_buffer changed = { 0 };
+	hsnap_buffer_varint(&changed, 2);
+	hsnap_buffer_put(&changed, in.at, hsnap_bytes_left(&in));
+	*addresses = changed;
+	expect_repacked(&repack, HSNAP_FORMAT, "blocks are not in order of address");
+	*addresses = was;
+	hsnap_buffer_deinit(&changed);
+	repack_close(&repack);
+	free(file.bytes);
+}
+
+Test(damage, the_order_of_edges_holds_over_the_seams, .init = folder_make, .fini = folder_remove)
+{
+	hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *s = random_snapshot(&(struct random_shape){
+		.seed = 1, .num_types = 2, .num_stacks = 1, .num_blocks = 3, .crowd = 3 * HSNAP_CHUNK_EDGES });
+	struct file file = file_of_snapshot(s);
+	struct repack repack;
+	repack_open(&repack, file.bytes, file.size);
+	/* The first place of the second chunk: its offset as such. */
+	struct hsnap_buffer *offsets = &repack.raws[find_chunk(&repack, HSNAP_SECTION_OFFSETS, 1)], was = *offsets;
+	struct hsnap_bytes in = hsnap_bytes(was.bytes, was.num);
+	cr_assert_gt(hsnap_bytes_varint(&in), 8);
+	struct hsnap_buffer changed = { 0 };
+	hsnap_buffer_varint(&changed, 4);
+	hsnap_buffer_put(&changed, in.at, hsnap_bytes_left(&in));
+	*offsets = changed;
+	expect_repacked(&repack, HSNAP_FORMAT, "edges are not in order of their offsets");
+	*offsets = was;
+	hsnap_buffer_deinit(&changed);
+	repack_close(&repack);
+	free(file.bytes);
+}
+
+Test(damage, counts_past_all_bounds_are_too_large, .init = folder_make, .fini = folder_remove)
+{
+	static const struct {
+		uint64_t roots, blocks, edges;
+		enum hsnap_code code;
+		const char *message;
+	} counts[] = {
+		{ 4, UINT32_MAX, 0, HSNAP_UNSUPPORTED, "too large" },
+		{ UINT64_MAX, UINT64_MAX, 0, HSNAP_UNSUPPORTED, "too large" },
+		{ 4, 40, UINT32_MAX, HSNAP_UNSUPPORTED, "too large" },
+		{ 4, 41, 110, HSNAP_FORMAT, "does not fit its counts" },
+		{ 4, 40, 7, HSNAP_FORMAT, "does not fit its counts" },
+	};
+	struct file file = small_file();
+	struct repack repack;
+	repack_open(&repack, file.bytes, file.size);
+	struct hsnap_buffer *facts = &repack.raws[find_chunk(&repack, HSNAP_SECTION_FACTS, 0)], was = *facts;
+	struct hsnap_bytes in = hsnap_bytes(was.bytes, was.num);
+	for (int field = 0; field < 30; field++)
+		hsnap_bytes_varint(&in);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		struct hsnap_buffer changed = { 0 };
+		hsnap_buffer_put(&changed, was.bytes, (size_t)(in.at - was.bytes));
+		hsnap_buffer_varint(&changed, counts[i].roots);
+		hsnap_buffer_varint(&changed, counts[i].blocks);
+		hsnap_buffer_varint(&changed, counts[i].edges);
+		hsnap_buffer_varint(&changed, 0);
+		*facts = changed;
+		expect_repacked(&repack, counts[i].code, counts[i].message);
+		hsnap_buffer_deinit(&changed);
+	}
+	*facts = was;
+	repack_close(&repack);
+	free(file.bytes);
+}
+
+/* The right checksum over bytes that are no zlib stream, or one of another length. */
+Test(damage, a_stream_that_does_not_inflate_is_damage, .init = folder_make, .fini = folder_remove)
+{
+	struct file file = large_file();
+	struct repack repack;
+	repack_open(&repack, file.bytes, file.size);
+	uint64_t at = HSNAP_FORMAT_HEADER;
+	size_t i = 0;
+	for (; repack.chunks.items[i].stored == repack.chunks.items[i].raw; i++)
+		at += repack.chunks.items[i].stored;
+	struct hsnap_chunk *chunk = &repack.chunks.items[i];
+	uint64_t index_length;
+	memcpy(&index_length, file.bytes + file.size - HSNAP_FORMAT_TAIL, 8);
+	for (int round = 0; round < 2; round++) {
+		struct hsnap_buffer body = { 0 }, index = { 0 };
+		hsnap_buffer_put(&body, file.bytes + HSNAP_FORMAT_HEADER,
+				 file.size - HSNAP_FORMAT_HEADER - HSNAP_FORMAT_TAIL - index_length);
+		uint8_t *stored = body.bytes + (at - HSNAP_FORMAT_HEADER);
+		if (round)
+			stored[chunk->stored / 2] ^= 0x55;
+		else
+			chunk->raw++;
+		if (chunk->section == HSNAP_SECTION_TABLE_STRINGS)
+			chunk->items = chunk->raw;
+		chunk->crc = (uint32_t)crc32(0, stored, chunk->stored);
+		hsnap_index_write(&repack.chunks, &index);
+		struct hsnap_buffer lying = file_with_index(&body, &index, HSNAP_FORMAT_VERSION);
+		struct hsnap_error err;
+		cr_expect_eq(read_code(lying.bytes, lying.num, &err), HSNAP_FORMAT);
+		cr_expect(strstr(err.message, "it cannot be decompressed"), "%s", err.message);
+		hsnap_buffer_deinit(&lying);
+		hsnap_buffer_deinit(&body);
+		hsnap_buffer_deinit(&index);
+		chunk->raw -= !round;
+		if (chunk->section == HSNAP_SECTION_TABLE_STRINGS)
+			chunk->items = chunk->raw;
+	}
+	repack_close(&repack);
+	free(file.bytes);
+}
+
 /* ---- graphs that must not be written, so that nobody has to read them ---- */
 
 static void no_change(struct hsnap_snapshot *s) { (void)s; }
@@ -288,6 +428,34 @@ static void edge_order(struct hsnap_snapshot *s) { s->graph.edge_offset[1] = 400
 static void edge_first(struct hsnap_snapshot *s) { s->graph.first_edge[3] = 0; }
 static void edge_end(struct hsnap_snapshot *s) { s->graph.first_edge[s->graph.num_nodes]++; }
 static void half_loaded(struct hsnap_snapshot *s) { s->graph.num_roots++; }
+static void no_column(struct hsnap_snapshot *s) { s->graph.epoch = NULL; }
+static void no_first_edges(struct hsnap_snapshot *s) { s->graph.first_edge = NULL; }
+static void block_size(struct hsnap_snapshot *s)
+{
+	cr_assert(hsnap_vec_push(&s->graph.big, (struct hsnap_big){ .node = 4, .size = INT64_MAX, .slack = 1 }));
+	s->graph.size[4] = HSNAP_SIZE_BIG;
+}
+static void too_many(struct hsnap_snapshot *s)
+{
+	s->graph.num_blocks = HSNAP_MAX_NODES;
+	s->graph.num_nodes = 1 + s->graph.num_roots + s->graph.num_blocks;
+}
+static void add_types(struct hsnap_snapshot *s, uint32_t num, uint32_t num_members)
+{
+	for (uint32_t i = 0; i < num; i++)
+		cr_assert(hsnap_vec_push(&s->types, (struct hsnap_type){ .kind = HSNAP_TYPE_STRUCT, .num_members = num_members }));
+}
+static void shared_members(struct hsnap_snapshot *s) { add_types(s, 70, (uint32_t)s->members.num); }
+/* Each of them an array of the next. */
+static void deep_types(struct hsnap_snapshot *s)
+{
+	hsnap_type_id first = (hsnap_type_id)s->types.num;
+	add_types(s, 5000, 0);
+	for (hsnap_type_id id = first; id < first + 4999; id++) {
+		s->types.items[id].kind = HSNAP_TYPE_ARRAY;
+		s->types.items[id].element = id + 1;
+	}
+}
 
 static const struct {
 	const char *name;
@@ -318,6 +486,12 @@ static const struct {
 	{ "order of edges", edge_order, "a block's edges are not in order of their offsets" },
 	{ "order of first edges", edge_first, "the edges are not in order of their nodes" },
 	{ "number of edges", edge_end, "the graph's counts of edges differ" },
+	{ "a column that is missing", no_column, "the graph was not loaded whole" },
+	{ "edges that are missing", no_first_edges, "the graph was not loaded whole" },
+	{ "a size past all", block_size, "a block's size is out of range" },
+	{ "too many blocks", too_many, "there are too many blocks" },
+	{ "members that all types share", shared_members, "types share their members" },
+	{ "types in types without end", deep_types, "types are nested too deeply" },
 	{ "number of roots", half_loaded, "the graph's counts of nodes differ" },
 };
 
@@ -327,8 +501,7 @@ Test(damage, a_broken_graph_is_not_written, .init = folder_make, .fini = folder_
 		hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *s = snapshot_from_text(&(struct graph_text){
 			.types = "Outer=16{inner:Inner@0,next:Outer*@8} Inner=8{p:void*@0} Inner[]", .roots = "global:r",
 			.stacks = "make(a.c:1)<main", .blocks = "a:Outer&1 b:Inner c:Inner[]/80", .edges = "r>a a>b a>c a>a" });
-		struct hsnap_graph *graph = &s->graph;
-		uint32_t num_roots = graph->num_roots;
+		const struct hsnap_graph saved = s->graph;
 		refusals[i].change(s);
 		struct hsnap_error err = { 0 };
 		enum hsnap_code code = hsnap_snapshot_write(s, in_folder("broken.snap"), true, NULL, &err);
@@ -338,6 +511,7 @@ Test(damage, a_broken_graph_is_not_written, .init = folder_make, .fini = folder_
 			cr_expect_eq(folder_count(), 0, "%s: something was left", refusals[i].name);
 		}
 		remove(in_folder("broken.snap"));
-		graph->num_roots = num_roots;
+		hsnap_vec_deinit(&s->graph.big);
+		s->graph = saved;
 	}
 }

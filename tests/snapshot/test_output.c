@@ -3,24 +3,20 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "snapshot/base/cleanup.h"
 #include "snapshot/format/output.h"
 #include "tests/support/compare.h"
+#include "tests/support/failing.h"
 #include "tests/support/folder.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/random_graph.h"
@@ -64,29 +60,12 @@ Test(output, the_file_is_private, .init = folder_make, .fini = folder_remove)
 
 /* ---- with a temporary file: where files without a name are not to be had ---- */
 
-/* Let every open() with O_TMPFILE fail in this process from now on. */
-static void forbid_nameless_files(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { .len = sizeof(filter) / sizeof(*filter), .filter = filter };
-	cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-	cr_assert_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
-	cr_assert_eq(open(folder_path(), O_TMPFILE | O_WRONLY, 0600), -1);
-}
-
 Test(output, a_temporary_file_does_as_well, .init = folder_make, .fini = folder_remove)
 {
 	hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *s = small_snapshot();
 	struct hsnap_error err;
 	struct stat st;
-	forbid_nameless_files();
+	fail_nameless_files();
 	cr_expect_eq(hsnap_snapshot_write(s, in_folder("a.snap"), false, NULL, &err), HSNAP_OK, "%s", err.message);
 	cr_expect_eq(hsnap_snapshot_write(s, in_folder("a.snap"), false, NULL, &err), HSNAP_IO);
 	cr_expect_eq(err.sys_errno, EEXIST);
@@ -101,7 +80,7 @@ Test(output, a_temporary_file_goes_when_the_write_fails, .init = folder_make, .f
 {
 	hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *s = large_snapshot();
 	struct rlimit limit = { .rlim_cur = 700000, .rlim_max = RLIM_INFINITY };
-	forbid_nameless_files();
+	fail_nameless_files();
 	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	struct hsnap_error err;
 	cr_expect_eq(hsnap_snapshot_write(s, in_folder("a.snap"), true, NULL, &err), HSNAP_IO);

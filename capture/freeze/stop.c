@@ -231,9 +231,10 @@ static enum hsnap_stop_end stop_all(struct attempt *a)
 	bool found_new = true;
 	while (found_new) {
 		enum hsnap_stop_end end = interrupt_all(a);
+		if (end)
+			return end;
 		hsnap_step("interrupted");
-		if (!end)
-			end = seize_listed(a, &found_new);
+		end = seize_listed(a, &found_new);
 		if (end)
 			return end;
 		if (now(CLOCK_MONOTONIC) - a->began > 2 * DEADLINE_NS)
@@ -265,7 +266,7 @@ static void release_stopped(const struct attempt *a)
 		if (tracee->state != HSNAP_TRACEE_STOPPED)
 			continue;
 		release(a, tracee);
-		if (first)
+		if (first && !a->end)
 			hsnap_step("first-released");
 		first = false;
 	}
@@ -336,10 +337,11 @@ static void *run_attempt(void *argument)
 	hsnap_step("seized");
 	if (!a->end)
 		a->end = stop_all(a);
-	hsnap_step("stopped");
-	if (!a->end)
+	if (!a->end) {
+		hsnap_step("stopped");
 		a->end = stop->work(stop->context, stop);
-	hsnap_step("before-release");
+		hsnap_step("before-release");
+	}
 	if (a->end == HSNAP_STOP_LATE)
 		stop->late_state = state_of(stop, stop->late);
 	release_stopped(a);

@@ -30,7 +30,7 @@ void hsnap_proc_deinit(struct hsnap_proc *proc)
 }
 
 /* The path that a format gives, or false with ENAMETOOLONG. */
-static bool format_path(char path[PATH_MAX], const char *format, va_list args)
+static HSNAP_PRINTF(2, 0) bool format_path(char path[PATH_MAX], const char *format, va_list args)
 {
 	int len = vsnprintf(path, PATH_MAX, format, args);
 	if (len >= 0 && len < PATH_MAX)

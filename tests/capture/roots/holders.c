@@ -165,7 +165,7 @@ static void *hold_and_end(void *unused)
 	return unused;
 }
 
-static void hold_and_return(void)
+__attribute__((noinline)) static void hold_and_return(void)
 {
 	void *volatile held[64];
 	held[10] = make_block();

@@ -111,7 +111,9 @@ enum hsnap_load {
  * @param path   "-": stdout, which must not be a terminal
  * @param force  replace an existing file; else HSNAP_IO with EEXIST
  * @param[out] ret_size  bytes written; may be NULL
- * @return HSNAP_OK, HSNAP_NO_MEMORY, HSNAP_IO.  On failure no file is left under any name.
+ * @return HSNAP_OK, HSNAP_NO_MEMORY, HSNAP_IO, or HSNAP_UNSUPPORTED where the snapshot breaks
+ *         what readers rely on (an index out of range, blocks out of order …).  On failure no
+ *         file is left under any name, and one that was to be replaced is as it was.
  */
 HSNAP_CHECKED enum hsnap_code hsnap_snapshot_write(const struct hsnap_snapshot *snapshot,
 						   const char *path, bool force,

@@ -169,7 +169,7 @@ struct hsnap_graph {
 
 	/* Edges of node n are [first_edge[n], first_edge[n + 1]), in order of offset. */
 	uint32_t *first_edge;  /* num_nodes + 1 entries */
-	uint32_t *edge_to;     /* node, | HSNAP_EDGE_WEAK */
+	uint32_t *edge_to;     /* node from 1 on, | HSNAP_EDGE_WEAK */
 	uint32_t *edge_offset; /* bytes into the source where the pointer stands, or HSNAP_OFFSET_BEYOND */
 
 	struct hsnap_vec(struct hsnap_root) roots; /* num_roots */

@@ -39,7 +39,8 @@ static void join_states(struct rows *rows)
 	for (size_t i = 0; i < rows->num; i++)
 		if (rows->items[i].state != HSNAP_UNREACHABLE)
 			rows->items[i].state = HSNAP_LIVE;
-	qsort(rows->items, rows->num, sizeof(*rows->items), compare_types);
+	if (rows->num)
+		qsort(rows->items, rows->num, sizeof(*rows->items), compare_types);
 	for (size_t i = 0; i < rows->num; i++) {
 		struct hsnap_row *row = &rows->items[i], *last = kept ? &rows->items[kept - 1] : NULL;
 		if (!last || compare_types(last, row)) {

@@ -32,6 +32,12 @@ static const struct {
 	{ "nothing at all", { TYPES, TYPES }, { "", "" }, { "", "" }, "" },
 };
 
+static void forget(const struct hsnap_snapshot *const *snapshots, size_t num)
+{
+	for (size_t i = 0; i < num; i++)
+		hsnap_snapshot_destroy((struct hsnap_snapshot *)snapshots[i]);
+}
+
 static struct hsnap_snapshot *make(size_t row, size_t which)
 {
 	/* A root of kind mapping keeps what it holds in the state "possible". */
@@ -72,8 +78,7 @@ ParameterizedTest(size_t *row, diff, match)
 	rows_to_text(&diff, both, text);
 	cr_expect_str_eq(text, rows[*row].want, "%s: got %s", rows[*row].name, text);
 	hsnap_diff_deinit(&diff);
-	for (size_t i = 0; i < 2; i++)
-		hsnap_snapshot_destroy((struct hsnap_snapshot *)both[i]);
+	forget(both, 2);
 }
 
 static const struct hsnap_snapshot *with_blocks(const char *blocks, const char *edges)
@@ -95,6 +100,7 @@ Test(diff, three_snapshots_in_columns)
 	cr_expect_eq(diff.bytes_delta, 24);
 	cr_expect_eq(diff.count_delta, 2);
 	hsnap_diff_deinit(&diff);
+	forget(all, 3);
 }
 
 Test(diff, by_count_ranks_many_small_ones_first)
@@ -107,6 +113,7 @@ Test(diff, by_count_ranks_many_small_ones_first)
 	cr_assert_eq(hsnap_diff_init(both, 2, HSNAP_DIFF_BY_BYTES, &diff, NULL), HSNAP_OK);
 	cr_expect_eq(diff.rows.items[0].bytes_delta, 16);
 	hsnap_diff_deinit(&diff);
+	forget(both, 2);
 }
 
 Test(diff, other_bases_are_compared_as_usable)
@@ -122,26 +129,32 @@ Test(diff, other_bases_are_compared_as_usable)
 	cr_expect_eq(diff.basis, HSNAP_BASIS_USABLE);
 	cr_expect_eq(diff.bytes_delta, 0, "24 usable bytes in both");
 	hsnap_diff_deinit(&diff);
+	forget(borrowed, 2);
 }
+
+/* Blocks that came; "g>a0" makes one A live, so that its row has one and not twenty. */
+static const struct {
+	const char *blocks, *edges;
+	size_t want;
+} comings[] = {
+	{ "a*20:A b*20:B", "", 0 },               /* two are no company */
+	{ "a*20:A b*20:B c*20:C", "g>a0", 0 },
+	{ "a*20:A b*20:B c*20:C", "", 3 },
+	{ "a*9:A b*9:B c*9:C", "", 0 },           /* so few may be chance */
+};
 
 Test(diff, companions_are_three_at_least)
 {
-	const struct hsnap_snapshot *none = with_blocks("", "");
-	const struct hsnap_snapshot *two = with_blocks("a*20:A b*20:B", "g>a0"), *three = with_blocks("a*20:A b*20:B c*20:C", "g>a0");
-	struct hsnap_diff diff;
-	int64_t delta = 0;
-	cr_assert_eq(hsnap_diff_init((const struct hsnap_snapshot *const[]){ none, two }, 2, HSNAP_DIFF_BY_BYTES, &diff, NULL), HSNAP_OK);
-	cr_expect_eq(hsnap_diff_companions(&diff, &delta), 0);
-	hsnap_diff_deinit(&diff);
-	cr_assert_eq(hsnap_diff_init((const struct hsnap_snapshot *const[]){ none, three }, 2, HSNAP_DIFF_BY_BYTES, &diff, NULL), HSNAP_OK);
-	/* One A is reached and 19 are not: B and C alone are two. */
-	cr_expect_eq(hsnap_diff_companions(&diff, &delta), 0);
-	hsnap_diff_deinit(&diff);
-	const struct hsnap_snapshot *all = with_blocks("a*20:A b*20:B c*20:C", "");
-	cr_assert_eq(hsnap_diff_init((const struct hsnap_snapshot *const[]){ none, all }, 2, HSNAP_DIFF_BY_BYTES, &diff, NULL), HSNAP_OK);
-	cr_expect_eq(hsnap_diff_companions(&diff, &delta), 3);
-	cr_expect_eq(delta, 20);
-	hsnap_diff_deinit(&diff);
+	for (size_t i = 0; i < ROWS(comings); i++) {
+		const struct hsnap_snapshot *both[] = { with_blocks("", ""), with_blocks(comings[i].blocks, comings[i].edges) };
+		struct hsnap_diff diff;
+		int64_t delta = 0;
+		cr_assert_eq(hsnap_diff_init(both, 2, HSNAP_DIFF_BY_BYTES, &diff, NULL), HSNAP_OK);
+		cr_expect_eq(hsnap_diff_companions(&diff, &delta), comings[i].want, "%s", comings[i].blocks);
+		cr_expect_eq(delta, comings[i].want ? 20 : 0);
+		hsnap_diff_deinit(&diff);
+		forget(both, 2);
+	}
 }
 
 Test(diff, differences_do_not_wrap)

@@ -51,6 +51,21 @@ static int explain(const struct hsnap_options *options, enum hsnap_resolved answ
 	return HSNAP_EXIT_USAGE;
 }
 
+/* One name may be of several types: they are answered together, and how to ask for one is said. */
+static void say_together(const struct hsnap_options *options, const struct hsnap_input *source,
+			 const struct hsnap_resolution *resolution)
+{
+	if (resolution->num_wanted < 2 || resolution->by_pattern || options->quiet)
+		return;
+	hsnap_say("'%s' is the name of %zu types, taken together; for one alone:", options->args[0], resolution->num_wanted);
+	struct hsnap_resolution each = { 0 };
+	for (hsnap_type_id id = 0; id < source->snapshot->types.num; id++)
+		if (resolution->wanted[id] && !hsnap_vec_push(&each.candidates, id))
+			break;
+	list_candidates(options, source, &each);
+	hsnap_resolution_deinit(&each);
+}
+
 /* The block at an address; 0 where there is none. */
 static hsnap_node_id find_block(const struct hsnap_input *source, const char *asked, uint64_t address)
 {
@@ -104,6 +119,7 @@ static int look_up(const struct hsnap_options *options, const struct hsnap_input
 	int status = explain(options, hsnap_resolve(source->snapshot, view.asked, &resolution), source, &resolution);
 	if (status != HSNAP_GO_ON)
 		return status;
+	say_together(options, source, &resolution);
 	view.resolution = &resolution;
 	return answer(options, &view);
 }

@@ -153,7 +153,7 @@ static void print_head(const struct hsnap_leaks_view *view)
 	hsnap_print_partial(view->emit, view->snapshot);
 	if (!leaks->count) {
 		hsnap_printf(view->emit, "no leaks: every one of the %s is reached from a root\n",
-			     hsnap_plural(facts->heap_count, "block").text);
+			     hsnap_plural(view->snapshot->graph.num_blocks, "block").text);
 		return;
 	}
 	hsnap_printf(view->emit, "%s, %s bytes (%s %% of the heap) %s in use and nothing points to %s; %s\n",
@@ -166,7 +166,7 @@ static void print_head(const struct hsnap_leaks_view *view)
 static void print_searched(const struct hsnap_leaks_view *view)
 {
 	const struct hsnap_facts *facts = &view->snapshot->facts;
-	uint64_t reached = facts->heap_count - view->leaks->count;
+	uint64_t reached = view->snapshot->graph.num_blocks - view->leaks->count;
 	struct hsnap_line line = { 0 };
 	hsnap_line_addf(&line, "\nsearched: globals of %s", hsnap_plural(facts->searched_modules, "module").text);
 	hsnap_line_addf(&line, ", %s", hsnap_plural(facts->searched_tls, "thread-local area").text);

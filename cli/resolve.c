@@ -86,12 +86,17 @@ static void normalize(struct hsnap_line *to, const char *text)
 	}
 }
 
-/* "a::B<c::D>" without what stands before "::". */
+/* "a::B<c::D>" without what stands before "::"; of "A<b::C>::D" the class remains. */
 static void strip_namespaces(char *text)
 {
+	static const char anonymous[] = "(anonymous namespace)::";
 	char *out = text, *word = text;
 	for (const char *at = text; *at;) {
-		if (at[0] == ':' && at[1] == ':') {
+		if (!strncmp(at, anonymous, strlen(anonymous))) {
+			at += strlen(anonymous);
+			continue;
+		}
+		if (at[0] == ':' && at[1] == ':' && out > text && is_word(out[-1])) {
 			out = word; /* drop the word that was a namespace */
 			at += 2;
 			continue;

@@ -133,6 +133,21 @@ static void write_clean(void)
 	save(make(&(struct graph_text){ .roots = "global:g" }, "empty", 37, 0), "empty.snap");
 }
 
+/* Names with all that C++ has for them. */
+static void write_spaces(void)
+{
+	static const char *const names[][2] = {
+		{ "Job", "shop::(anonymous namespace)::Job" }, { "Box", "shop::Box<std::string>::node" }, { "Deep", "a::b::c::Deep" },
+	};
+	struct hsnap_snapshot *s = make(&(struct graph_text){ .types = "Job=8 Box=16 Deep=24", .roots = "global:g",
+		.blocks = "j*2:Job b:Box d:Deep", .edges = "g>j0 g>j1 g>b g>d" }, "app", 38, 0);
+	for (size_t i = 0; i < 3; i++) {
+		hsnap_type_id id = type_from_text(s, names[i][0]);
+		s->types.items[id].name = s->types.items[id].full_name = text(s, names[i][1]);
+	}
+	save(s, "spaces.snap");
+}
+
 int main(int argc, char **argv)
 {
 	must(argc == 2, "usage: small DIR");
@@ -144,5 +159,6 @@ int main(int argc, char **argv)
 	write_twins();
 	write_paths();
 	write_clean();
+	write_spaces();
 	return 0;
 }

@@ -49,13 +49,14 @@ bool hsnap_claim_block(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type,
 		       enum hsnap_rank rank)
 {
 	struct hsnap_claim *claim = &work->claims[b];
+	type = work->plans.same[type];
 	if (claim->form == form && claim->type == type) {
 		if (rank > claim->rank)
 			claim->rank = (uint8_t)rank;
 		return false;
 	}
-	bool kin = claim->form == form && hsnap_starts_with(work->symbols, claim->type, type);
-	bool outer = claim->form == form && !kin && hsnap_starts_with(work->symbols, type, claim->type);
+	bool kin = claim->form == form && hsnap_starts_with(&work->plans, claim->type, type);
+	bool outer = claim->form == form && !kin && hsnap_starts_with(&work->plans, type, claim->type);
 	if (rank > claim->rank || (rank == claim->rank && outer)) {
 		*claim = (struct hsnap_claim){ .type = type, .form = (uint8_t)form, .rank = (uint8_t)rank,
 					       .holder = claim->holder };

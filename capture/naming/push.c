@@ -100,7 +100,7 @@ static void push_body(struct push *push, uint32_t b, const struct hsnap_found *f
 		return;
 	claim(push, b, found->type, HSNAP_FORM_RUN, HSNAP_RANK_LIBRARY);
 	const struct hsnap_claim *now = &work->claims[b];
-	if (now->form == HSNAP_FORM_RUN && now->type == found->type && !hsnap_set_live(work, b, found->live))
+	if (now->form == HSNAP_FORM_RUN && now->type == work->plans.same[found->type] && !hsnap_set_live(work, b, found->live))
 		push->failed = true;
 }
 

@@ -94,9 +94,11 @@ static void add_variables(struct finder *finder)
 	}
 }
 
-static void add_segment(struct finder *finder, const struct hsnap_segment *segment)
+static void add_segment(struct finder *finder, struct hsnap_segment segment)
 {
-	if (!hsnap_vec_push(&finder->work->segments, *segment))
+	if (segment.type)
+		segment.type = finder->work->plans.same[segment.type];
+	if (!hsnap_vec_push(&finder->work->segments, segment))
 		finder->failed = true;
 }
 
@@ -128,7 +130,7 @@ static void add_local(struct finder *finder, const struct hsnap_root_frame *fram
 		add_place(finder, &place);
 	} else if (type->kind == HSNAP_DTYPE_POINTER) {
 		struct hsnap_segment segment = { .value = base, .type = local->type, .root = root };
-		add_segment(finder, &segment);
+		add_segment(finder, segment);
 	}
 }
 
@@ -177,7 +179,7 @@ static void add_rest(struct finder *finder, const struct hsnap_root *rest, uint6
 {
 	struct hsnap_segment segment = { .address = start, .size = end - start, .root = *rest };
 	if (start < end)
-		add_segment(finder, &segment);
+		add_segment(finder, segment);
 }
 
 /* [start, end) as variables and what lies between; overlapping variables: the first one counts. */
@@ -196,7 +198,7 @@ static void cut_stretch(struct finder *finder, const struct hsnap_root *rest, ui
 		if (!segment.root.module)
 			segment.root.module = rest->module;
 		segment.root.weak = rest->weak;
-		add_segment(finder, &segment);
+		add_segment(finder, segment);
 		at = place->address + place->size;
 	}
 	add_rest(finder, rest, at, end);
@@ -278,7 +280,7 @@ static void add_values(struct finder *finder)
 				.thread = value->kind == HSNAP_ROOT_REGISTER ? thread_name(finder, value->thread) : 0,
 			},
 		};
-		add_segment(finder, &segment);
+		add_segment(finder, segment);
 	}
 }
 

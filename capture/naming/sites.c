@@ -46,8 +46,9 @@ static void sites_deinit(struct sites *sites)
 	free(sites->of_stack);
 }
 
-static void add_candidate(struct site *site, hsnap_dtype_id type)
+static void add_candidate(const struct hsnap_work *work, struct site *site, hsnap_dtype_id type)
 {
+	type = work->plans.same[type];
 	for (uint32_t i = 0; i < site->num; i++)
 		if (site->candidates[i].type == type)
 			return;
@@ -79,12 +80,13 @@ static hsnap_dtype_id functor_of(const struct hsnap_symbols *symbols, const stru
 }
 
 /* What the functions at the PC are made for, by their template arguments. */
-static void add_hints(const struct hsnap_symbols *symbols, const struct hsnap_dpc *pc, struct site *site)
+static void add_hints(const struct hsnap_work *work, const struct hsnap_dpc *pc, struct site *site)
 {
+	const struct hsnap_symbols *symbols = work->symbols;
 	for (uint32_t f = 0; f < pc->num_frames && !site->num; f++) {
 		const struct hsnap_dframe *frame = &symbols->frames.items[pc->first_frame + f];
 		hsnap_dtype_id functor = functor_of(symbols, frame);
-		add_candidate(site, functor ? functor : frame->allocates);
+		add_candidate(work, site, functor ? functor : frame->allocates);
 		const char *base, *name = hsnap_str(&symbols->strings, hsnap_dtype(symbols, frame->allocates)->name);
 		site->single = functor || hsnap_node_family(name, &base) || !strncmp(name, "std::_Sp_counted_", 17);
 	}
@@ -97,9 +99,9 @@ static void make_sites(struct sites *sites)
 	for (size_t p = 0; p < symbols->pcs.num; p++) {
 		const struct hsnap_dpc *pc = &symbols->pcs.items[p];
 		struct site *site = &sites->sites[p];
-		add_hints(symbols, pc, site);
+		add_hints(sites->work, pc, site);
 		for (uint32_t r = 0; r < pc->num_results && !site->hinted; r++)
-			add_candidate(site, symbols->results.items[pc->first_result + r].pointee);
+			add_candidate(sites->work, site, symbols->results.items[pc->first_result + r].pointee);
 	}
 }
 

@@ -30,6 +30,7 @@ static const char *type_name(const struct hsnap_symbols *symbols, hsnap_dtype_id
 
 static void add_slot(struct builder *builder, struct hsnap_slot slot, uint64_t words)
 {
+	slot.type = builder->plans->same[slot.type];
 	if (__builtin_add_overflow(builder->words, words, &builder->words))
 		builder->words = UINT64_MAX;
 	if (!hsnap_vec_push(&builder->slots, slot))
@@ -61,10 +62,11 @@ static void add_objects(struct builder *builder, hsnap_dtype_id type, uint64_t o
 }
 
 /* Hash tables with and without cached hashes have different nodes. */
-static struct hsnap_key node_key(enum hsnap_family family, hsnap_dtype_id element, const char *name)
+static struct hsnap_key node_key(const struct hsnap_plans *plans, enum hsnap_family family,
+				 hsnap_dtype_id element, const char *name)
 {
 	bool cached = family == HSNAP_FAMILY_HASH && hsnap_is_cached(name);
-	return (struct hsnap_key){ (uint64_t)family << 1 | cached, element };
+	return (struct hsnap_key){ (uint64_t)family << 1 | cached, plans->same[element] };
 }
 
 /* The type of the pointers in a bucket array: what the first member's pointer points to. */
@@ -90,8 +92,8 @@ static bool add_library(struct builder *builder, hsnap_dtype_id type)
 		return false;
 	hsnap_dtype_id element = hsnap_type_argument(symbols, type, library->argument);
 	hsnap_dtype_id node = hsnap_keymap_get(&builder->plans->nodes,
-					       node_key((enum hsnap_family)library->family, element,
-							type_name(symbols, type)));
+					       node_key(builder->plans, (enum hsnap_family)library->family,
+							element, type_name(symbols, type)));
 	if ((!element && library->argument != UINT8_MAX) || (library->family && !node))
 		return false;
 	for (uint8_t i = 0; i < library->num_slots; i++) {
@@ -213,7 +215,7 @@ static bool index_nodes(struct hsnap_plans *plans)
 		if (!family || !element || hsnap_dtype(symbols, type)->kind != HSNAP_DTYPE_STRUCT)
 			continue;
 		bool is_new;
-		uint32_t *node = hsnap_keymap_at(&plans->nodes, node_key(family, element, type_name(symbols, type)), &is_new);
+		uint32_t *node = hsnap_keymap_at(&plans->nodes, node_key(plans, family, element, type_name(symbols, type)), &is_new);
 		if (!node)
 			return false;
 		if (is_new)
@@ -228,7 +230,8 @@ bool hsnap_plans_init(struct hsnap_plans *plans, const struct hsnap_symbols *sym
 	if (!symbols)
 		return true;
 	plans->plans = calloc(symbols->types.num, sizeof(*plans->plans));
-	return plans->plans && index_nodes(plans);
+	plans->same = hsnap_same_types(symbols);
+	return plans->plans && plans->same && index_nodes(plans);
 }
 
 void hsnap_plans_deinit(struct hsnap_plans *plans)
@@ -237,14 +240,16 @@ void hsnap_plans_deinit(struct hsnap_plans *plans)
 		for (size_t i = 0; i < plans->symbols->types.num; i++)
 			free(plans->plans[i].slots);
 	free(plans->plans);
+	free(plans->same);
 	hsnap_keymap_deinit(&plans->nodes);
 	*plans = (struct hsnap_plans){ 0 };
 }
 
-bool hsnap_starts_with(const struct hsnap_symbols *symbols, hsnap_dtype_id outer, hsnap_dtype_id inner)
+bool hsnap_starts_with(const struct hsnap_plans *plans, hsnap_dtype_id outer, hsnap_dtype_id inner)
 {
+	const struct hsnap_symbols *symbols = plans->symbols;
 	for (unsigned depth = 0; depth < MAX_DEPTH; depth++) {
-		if (outer == inner)
+		if (plans->same[outer] == plans->same[inner])
 			return true;
 		const struct hsnap_dtype *dtype = hsnap_dtype(symbols, outer);
 		if (dtype->kind == HSNAP_DTYPE_ARRAY) {

@@ -45,6 +45,7 @@ struct hsnap_plan {
 struct hsnap_plans {
 	const struct hsnap_symbols *symbols;
 	struct hsnap_plan *plans;  /* one a type */
+	uint32_t *same;            /* one a type: the first of those that are the same; of itself, if it is alone */
 	struct hsnap_keymap nodes; /* {family and whether cached, element} → node type */
 	bool failed;               /* out of memory: plans are missing */
 };
@@ -52,11 +53,14 @@ struct hsnap_plans {
 bool hsnap_plans_init(struct hsnap_plans *plans, const struct hsnap_symbols *symbols);
 void hsnap_plans_deinit(struct hsnap_plans *plans);
 
+/* same.c: for each type the first that is the same; to be freed; NULL: out of memory. */
+uint32_t *hsnap_same_types(const struct hsnap_symbols *symbols);
+
 /* Never NULL; the same for the life of the plans. */
 const struct hsnap_plan *hsnap_plan_of(struct hsnap_plans *plans, hsnap_dtype_id type);
 
 /* Is an `inner` at the very start of an `outer`, as first member or base, or the same? */
-bool hsnap_starts_with(const struct hsnap_symbols *symbols, hsnap_dtype_id outer, hsnap_dtype_id inner);
+bool hsnap_starts_with(const struct hsnap_plans *plans, hsnap_dtype_id outer, hsnap_dtype_id inner);
 
 /* containers.c: the library's own types. */
 

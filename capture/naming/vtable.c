@@ -136,9 +136,18 @@ static void look_at(struct finder *finder, uint32_t b)
 		hsnap_claim_block(finder->work, b, type, HSNAP_FORM_RUN, HSNAP_RANK_VTABLE);
 }
 
+/* In a program without such classes no block needs to be looked at. */
+static bool has_vtables(const struct hsnap_symbols *symbols)
+{
+	bool found = symbols->vtables.num;
+	for (hsnap_dtype_id id = 1; id < symbols->types.num && !found; id++)
+		found = symbols->types.items[id].flags & HSNAP_DTYPE_POLYMORPHIC;
+	return found;
+}
+
 enum hsnap_code hsnap_claim_vtables(struct hsnap_work *work, struct hsnap_error *err)
 {
-	if (!work->symbols)
+	if (!work->symbols || !has_vtables(work->symbols))
 		return HSNAP_OK;
 	hsnap_auto(finder_deinit) struct finder finder = { .work = work, .low = UINT64_MAX };
 	hsnap_window_init(&finder.reader, work->target);

@@ -140,7 +140,8 @@ void hsnap_walk_segment(struct hsnap_walk *walk, const struct hsnap_segment *seg
 		return;
 	}
 	const struct hsnap_dtype *type = hsnap_dtype(walk->work->symbols, segment->type);
-	struct hsnap_found found = { .value = segment->value, .type = type->target, .kind = HSNAP_SLOT_POINTER };
+	struct hsnap_found found = { .value = segment->value, .type = walk->work->plans.same[type->target],
+				     .kind = HSNAP_SLOT_POINTER };
 	if (type->kind == HSNAP_DTYPE_POINTER && found.value)
 		walk->visit(walk->context, &found);
 }

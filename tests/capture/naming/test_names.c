@@ -535,3 +535,37 @@ Test(names, what_a_struct_pointer_cannot_be_is_called_by_its_site)
 	cr_expect_str_eq(world_rows(w), "1 40 bytes from make label; 1 39 bytes in g_any label");
 	world_destroy(w);
 }
+
+Test(names, one_header_in_two_modules)
+{
+	static const struct {
+		uint32_t lines[3]; /* of struct Page in modules 1, 2 and 2 again; 0: not there */
+		const char *rows;
+	} rows[] = {
+		{ { 7, 7 }, "1 char[] in Page.text proved; 2 Page proved" },
+		{ { 7, 8 }, "1 char[] in Page.text proved; 1 Page proved; 1 Page proved" },
+		{ { 7, 7, 7 }, "1 char[] in Page.text proved; 1 Page proved; 1 Page proved" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		uint64_t pages[2] = { world_block(w, 16, 0), world_block(w, 16, 0) };
+		for (uint32_t m = 0; m < 3 && rows[i].lines[m]; m++) {
+			struct basics t = make_basics(w);
+			hsnap_dtype_id page = world_type(w, "Page", STRUCT, 16);
+			w->symbols.types.items[page].line = rows[i].lines[m];
+			w->symbols.types.items[page].unit = world_string(w, m ? "lib/page.h" : "/src/app/page.h");
+			w->symbols.types.items[page].module = m ? 2 : 1;
+			w->symbols.types.items[t.byte].module = m ? 2 : 1;
+			MEMBERS(w, page, { "text", 0, t.byte_pointer });
+			if (m < 2)
+				world_variable(w, "g", WORLD_DATA + 8 * m, world_pointer(w, page));
+		}
+		cr_assert(hsnap_vec_push(&w->symbols.modules, (struct hsnap_dmodule){ .has_types = true }));
+		world_set(w, WORLD_DATA, pages[0]);
+		world_set(w, WORLD_DATA + 8, pages[1]);
+		world_set(w, pages[1], world_block(w, 99, 0));
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), rows[i].rows, "row %zu: %s", i, w->text);
+		world_destroy(w);
+	}
+}

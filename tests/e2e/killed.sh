@@ -18,12 +18,12 @@ before=$(date +%s%N)
 take first.snap || finish
 took=$(($(date +%s%N) - before))
 
-# heapsnap is killed at 24 moments spread over the time that a take needs.
+# heapsnap is killed at 16 moments spread over the time that a take needs.
 round=0 held=0
-while [ $round -lt 24 ]; do
+while [ $round -lt 16 ]; do
 	"$HEAPSNAP" take --quiet -p "$service" -o out/x.snap >/dev/null 2>&1 &
 	victim=$!
-	sleep "$(awk -v r=$round -v ns=$took 'BEGIN { printf "%.4f", r / 24 * ns / 1e9 }')"
+	sleep "$(awk -v r=$round -v ns=$took 'BEGIN { printf "%.4f", r / 16 * ns / 1e9 }')"
 	kill -9 $victim 2>/dev/null
 	wait $victim 2>/dev/null
 	# The kernel lets go of the target once the tracer is gone; its children may outlive it for a moment.
@@ -32,7 +32,7 @@ while [ $round -lt 24 ]; do
 	[ ! -e out/x.snap ] || { "$HEAPSNAP" show out/x.snap >/dev/null 2>&1 || { fail "heapsnap killed: no half file under the name"; break; }; rm -f out/x.snap; }
 	round=$((round + 1))
 done
-[ $held -lt 24 ] || pass "heapsnap killed at 24 moments: the service runs on, no half file"
+[ $held -lt 16 ] || pass "heapsnap killed at 16 moments: the service runs on, no half file"
 take after.snap && pass "a take after that works"
 
 # An interrupt lets the target go first, and says so by its status.

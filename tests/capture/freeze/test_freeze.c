@@ -2,6 +2,7 @@
 /* test_freeze.c - a process that is frozen, over and over and in every state, goes on unharmed. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,6 +37,30 @@ static struct child start_patient(const char *mode, const char *value)
 	struct child patient = child_start(PATIENT, mode, value, NULL);
 	cr_assert(child_expect(&patient, "READY", line, sizeof(line)));
 	return patient;
+}
+
+/* Until one of its threads stands in state D, as it does in a vfork: "pid (comm) D …". */
+static void await_vfork(pid_t pid)
+{
+	for (int left = 2000; left; left--, sleep_ms(1)) {
+		char path[320], line[512];
+		snprintf(path, sizeof(path), "/proc/%d/task", pid);
+		DIR *tasks = opendir(path);
+		cr_assert(tasks);
+		bool found = false;
+		for (struct dirent *task; !found && (task = readdir(tasks));) {
+			snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", pid, task->d_name);
+			FILE *stat = fopen(path, "re");
+			const char *end = stat && fgets(line, sizeof(line), stat) ? strrchr(line, ')') : NULL;
+			found = end && !strncmp(end, ") D", 3);
+			if (stat)
+				fclose(stat);
+		}
+		closedir(tasks);
+		if (found)
+			return;
+	}
+	cr_assert_fail("it never stood in its vfork");
 }
 
 /* The patient noticed nothing at all. */
@@ -187,7 +212,7 @@ Test(freeze, a_vfork_is_waited_for_in_vain_and_then_taken)
 	struct child patient = start_patient("vfork", "150");
 	struct hsnap_frozen frozen;
 	struct hsnap_error err;
-	sleep_ms(20);
+	await_vfork(patient.pid);
 	cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_OK, "%s", err.message);
 	cr_expect_gt(frozen.attempts, 1, "it was stopped in the middle of a vfork");
 	hsnap_frozen_deinit(&frozen);
@@ -201,7 +226,7 @@ Test(freeze, a_long_vfork_is_refused_and_let_go)
 	struct child patient = start_patient("vfork", "2500");
 	struct hsnap_frozen frozen;
 	struct hsnap_error err;
-	sleep_ms(20);
+	await_vfork(patient.pid);
 	cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_REFUSED);
 	cr_expect(strstr(err.message, "does not stop: it is in state D"), "%s", err.message);
 	cr_expect(strstr(err.hint, "try again"), "%s", err.hint);

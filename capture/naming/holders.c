@@ -18,12 +18,15 @@ struct search {
 	uint32_t hint;
 	struct hsnap_holder place; /* of the object that is walked; b counts from its start */
 	struct hsnap_keymap known; /* {kind, a; b} → index into holders */
+	struct hsnap_keymap votes; /* {holder, stack} → blocks of the stack that the holder leads to, about */
+	bool voting;               /* the first of two walks */
 	bool failed; /* out of memory */
 };
 
 static void search_deinit(struct search *search)
 {
 	hsnap_keymap_deinit(&search->known);
+	hsnap_keymap_deinit(&search->votes);
 }
 
 static uint32_t intern(struct search *search, struct hsnap_holder holder)
@@ -66,6 +69,43 @@ static bool wants_holder(const struct hsnap_work *work, const struct hsnap_claim
 	       !strncmp(hsnap_str(&work->symbols->strings, dtype->name), "std::", 5);
 }
 
+static struct hsnap_key vote_key(const struct search *search, uint32_t b, uint32_t number)
+{
+	const struct hsnap_holder *holder = &search->work->holders.items[number];
+	uint64_t who = number;
+	if (holder->kind == HSNAP_HOLDER_ELEMENT) /* all arrays of a kind together */
+		who = (uint64_t)1 << 32 | search->work->claims[holder->a].type;
+	return (struct hsnap_key){ who, search->work->heap->blocks.items[b].stack };
+}
+
+/* Many pointers of one kind to the same block are one vote, where none of another kind comes between. */
+static void vote(struct search *search, uint32_t b, uint32_t number)
+{
+	bool is_new;
+	struct hsnap_claim *claim = &search->work->claims[b];
+	if (claim->holder == number)
+		return;
+	claim->holder = number;
+	uint32_t *votes = hsnap_keymap_at(&search->votes, vote_key(search, b, number), &is_new);
+	search->failed |= !votes;
+	if (votes)
+		++*votes;
+}
+
+/* One that says what the bytes are before one to void; then whoever holds more of what the call site made. */
+static bool is_better(const struct search *search, uint32_t b, uint32_t number)
+{
+	const struct hsnap_work *work = search->work;
+	uint32_t now = work->claims[b].holder;
+	if (!now || now == number)
+		return !now;
+	bool bytes = work->holders.items[number].bytes;
+	if (bytes != work->holders.items[now].bytes)
+		return bytes;
+	return hsnap_keymap_get(&search->votes, vote_key(search, b, number)) >
+	       hsnap_keymap_get(&search->votes, vote_key(search, b, now));
+}
+
 /* A block that is not what the pointer says: links of mixed lists.  Where it was made tells more. */
 static bool is_misfit(const struct hsnap_work *work, uint32_t b, const struct hsnap_claim *claim, hsnap_dtype_id type)
 {
@@ -88,9 +128,13 @@ static void visit(void *context, const struct hsnap_found *found)
 	struct hsnap_holder holder = search->place;
 	holder.b += found->offset;
 	holder.bytes = is_bytes(hsnap_dtype(work->symbols, found->type));
-	bool better = !claim->holder || (holder.bytes && !work->holders.items[claim->holder].bytes);
-	if (better)
-		claim->holder = intern(search, holder);
+	uint32_t number = intern(search, holder);
+	if (search->voting) {
+		vote(search, b, number);
+		return;
+	}
+	if (is_better(search, b, number))
+		claim->holder = number;
 	if (holder.bytes)
 		prove_bytes(search, b, found->type);
 }
@@ -146,16 +190,25 @@ static void walk_segments(struct search *search, bool stack)
 	}
 }
 
+static void walk_all(struct search *search)
+{
+	walk_blocks(search, true);
+	walk_blocks(search, false);
+	walk_segments(search, false);
+	walk_segments(search, true);
+}
+
 enum hsnap_code hsnap_find_holders(struct hsnap_work *work, struct hsnap_error *err)
 {
 	if (!work->symbols)
 		return HSNAP_OK;
-	hsnap_auto(search_deinit) struct search search = { .work = work };
+	hsnap_auto(search_deinit) struct search search = { .work = work, .voting = true };
 	hsnap_walk_init(&search.walk, work, visit, &search);
-	walk_blocks(&search, true);
-	walk_blocks(&search, false);
-	walk_segments(&search, false);
-	walk_segments(&search, true);
+	walk_all(&search);
+	for (uint32_t b = 0; b < work->num_blocks; b++)
+		work->claims[b].holder = 0;
+	search.voting = false;
+	walk_all(&search);
 	return search.failed || work->plans.failed ? hsnap_no_memory(err) : HSNAP_OK;
 }
 

@@ -569,3 +569,38 @@ Test(names, one_header_in_two_modules)
 		world_destroy(w);
 	}
 }
+
+Test(names, who_borrows_is_not_the_holder)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id page = world_type(w, "Page", STRUCT, 16), book = world_type(w, "Book", STRUCT, 24);
+	MEMBERS(w, page, { "title", 0, t.byte_pointer }, { "next", 8, world_pointer(w, page) });
+	MEMBERS(w, book, { "title", 0, t.byte_pointer }, { "note", 8, t.void_pointer }, { "next", 16, world_pointer(w, book) });
+	world_variable(w, "g_page", WORLD_DATA, world_pointer(w, page));
+	world_variable(w, "g_book", WORLD_DATA + 8, world_pointer(w, book));
+	world_pc(w, WORLD_TEXT + 16, "copy");
+	uint32_t stack = STACK(w, WORLD_TEXT + 16);
+	uint64_t pages[3], last = 0;
+	for (int i = 0; i < 3; i++) { /* at lower addresses than any book */
+		pages[i] = world_block(w, 16, 0);
+		world_set(w, pages[i] + 8, last);
+		last = pages[i];
+	}
+	world_set(w, WORLD_DATA, last);
+	last = 0;
+	for (int i = 0; i < 3; i++) {
+		uint64_t one = world_block(w, 24, 0), title = world_block(w, 30, stack);
+		world_set(w, one, title);
+		world_set(w, one + 8, title);
+		world_set(w, one + 16, last);
+		last = one;
+		if (i == 1) /* all pages show the second book */
+			for (int p = 0; p < 3; p++)
+				world_set(w, pages[p], title);
+	}
+	world_set(w, WORLD_DATA + 8, last);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "3 char[] in Book.title proved; 3 Book proved; 3 Page proved");
+	world_destroy(w);
+}

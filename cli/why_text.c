@@ -32,9 +32,12 @@ void hsnap_add_root(struct hsnap_line *to, const struct hsnap_emit *emit,
 {
 	const struct hsnap_root *item = &snapshot->graph.roots.items[root];
 	const char *name = hsnap_text(snapshot, item->name), *function = hsnap_text(snapshot, item->function);
-	hsnap_line_add(to, hsnap_root_kind_name((enum hsnap_root_kind)item->kind));
+	const char *kind = hsnap_root_kind_name((enum hsnap_root_kind)item->kind);
+	bool says_kind = !strncmp(name, kind, strlen(kind)); /* "mapping of 16 KiB" */
+	if (!says_kind)
+		hsnap_line_add(to, kind);
 	if (*name || !*function) {
-		hsnap_line_add(to, " ");
+		hsnap_line_add(to, says_kind ? "" : " ");
 		hsnap_line_add_escaped(to, *name ? name : hsnap_module_name(snapshot, item->module), emit->charset);
 	}
 	if (*function) {

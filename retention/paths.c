@@ -6,6 +6,8 @@
  * from two sides, both in order of distance: strong edges of its own nodes, and
  * weak edges of the nodes of the phase before.  Taking whichever is nearer keeps
  * the queue in order, so the first to find a node finds it by a shortest path.
+ * All this happens once from every other root and then, for what is left, from
+ * the mappings: only what nothing else reaches is theirs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,13 +51,23 @@ static int compare_roots(const void *a, const void *b, void *context)
 	return left < right ? -1 : 1;
 }
 
-/* Put the roots of one strength into the queue, in order of preference. */
-static void start_from_roots(struct search *search, bool weak)
+/* Roots that start together: those of mappings come last of all. */
+enum start { STRONG_ROOTS, WEAK_ROOTS, MAPPINGS, NO_ROOTS };
+
+static enum start start_of(const struct hsnap_root *root)
+{
+	if (root->kind == HSNAP_ROOT_MAPPING)
+		return MAPPINGS;
+	return root->weak ? WEAK_ROOTS : STRONG_ROOTS;
+}
+
+/* Put the roots of one kind of start into the queue, in order of preference. */
+static void start_from_roots(struct search *search, enum start start)
 {
 	const struct hsnap_graph *graph = search->graph;
 	uint32_t first = search->tail;
 	for (uint32_t r = 0; r < graph->num_roots; r++)
-		if (graph->roots.items[r].weak == weak)
+		if (start_of(&graph->roots.items[r]) == start)
 			settle(search, 1 + r, 0, 0, 0);
 	if (search->tail > first)
 		qsort_r(search->paths.order + first, search->tail - first, sizeof(hsnap_node_id), compare_roots,
@@ -117,15 +129,15 @@ static bool alloc_search(struct search *search)
 	return paths->to && paths->order && search->depth;
 }
 
-/* Phases until one finds nothing; what the queue holds already belongs to the first. */
-static void run_phases(struct search *search, bool with_weak_roots)
+/* Phases until one finds nothing.  The first starts from what the queue holds from `before` on,
+ * the second also from the roots of `second`. */
+static void run_phases(struct search *search, uint32_t before, enum start second)
 {
-	uint32_t before = 0;
-	run_phase(search, 0, 0, 0);
+	run_phase(search, 0, 0, before);
 	for (bool first = true; first || before < search->tail; first = false) {
 		uint32_t own = search->tail;
-		if (first && with_weak_roots)
-			start_from_roots(search, true);
+		if (first)
+			start_from_roots(search, second);
 		run_phase(search, before, own, own);
 		before = own;
 	}
@@ -153,8 +165,11 @@ enum hsnap_code hsnap_paths_init(const struct hsnap_graph *graph, struct hsnap_p
 		memset(search.paths.to, 0xff, graph->num_nodes * sizeof(*search.paths.to));
 		/* Roots are where paths begin: an edge to one leads nowhere. */
 		memset(search.paths.to, 0, hsnap_first_block(graph) * sizeof(*search.paths.to));
-		start_from_roots(&search, false);
-		run_phases(&search, true);
+		start_from_roots(&search, STRONG_ROOTS);
+		run_phases(&search, 0, WEAK_ROOTS);
+		uint32_t before = search.tail;
+		start_from_roots(&search, MAPPINGS);
+		run_phases(&search, before, NO_ROOTS);
 	}
 	return finish(&search, ok, ret, err);
 }
@@ -171,7 +186,7 @@ enum hsnap_code hsnap_paths_from(const struct hsnap_graph *graph, const hsnap_no
 				search.paths.to[node].parent = HSNAP_NO_NODE;
 		for (uint32_t i = 0; i < num_starts; i++)
 			settle(&search, starts[i], 0, 0, 0);
-		run_phases(&search, false);
+		run_phases(&search, 0, NO_ROOTS);
 	}
 	return finish(&search, ok, ret, err);
 }

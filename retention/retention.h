@@ -31,7 +31,8 @@ struct hsnap_paths {
  * Find a shortest path to every node.
  *
  * A path with fewer weak hops is shorter than one with more, whatever their
- * lengths; a weak root counts as a weak hop.  Among paths of one length that of
+ * lengths; a weak root counts as a weak hop.  A path from a root of kind mapping is longer than
+ * any other, so only blocks in the state HSNAP_POSSIBLE have one.  Among paths of one length that of
  * the root wins whose kind comes first (enum hsnap_root_kind), then that of the root at the
  * lowest address, then that whose places lie lowest on the way.
  *

@@ -123,6 +123,7 @@ static void write_paths(void)
 		.edges = "cart.8>t0 t0.0>t1 t0.8>t2 t1.0>t3 t1.8>t4 t2.0>t5 t2.8>t6 t3.16>i0 t4.16>i1 t5.16>i2 t6.16>i3 "
 			 "seen>i4 found>i5 rbx>i6 last>i7 epoll_5>i8 t0.16~i9 cart.0~i10 p0>x p1>y p2>x n0>n1 n1>n2 n2>n0 n3>n0 n1.8>i11 pool~kept" },
 		"paths", 35, 0);
+	s->graph.roots.items[node_from_text("pool") - 1].name = text(s, "mapping of 8 MiB");
 	save(s, "paths.snap");
 }
 

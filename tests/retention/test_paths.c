@@ -33,7 +33,11 @@ static const struct {
 	{ "a weak root and a weak hop beside one weak hop", "mapping:m! global:g", "a b x", "m~x g>a a>b b~x", "g a b x" },
 	{ "the lower place on the way", "global:g", "a b x", "g.8>a g.0>b a>x b>x", "g b x" },
 	{ "a block that points to itself", "global:g", "x", "x>x g>x", "g x" },
-	{ "an edge to a root leads nowhere", "mapping:m! global:g", "a x", "g>a a>m m>x a~x", "m x" },
+	{ "an edge to a root leads nowhere", "mapping:m! global:g", "a x", "g>a a>m m>x a~x", "g a x" },
+	{ "a mapping when nothing else reaches it", "mapping:m! global:g", "a b x", "m>x g~a a~b b~x", "g a b x" },
+	{ "from a mapping the fewest weak hops too", "mapping:m!", "a b x", "m~x m>a a>b b>x", "m a b x" },
+	{ "another weak root", "kernel:k! global:g", "a b x", "k>x g>a a>b b>x", "g a b x" },
+	{ "another weak root before a mapping", "mapping:m! kernel:k!", "a x", "m>x k~a a>x", "k a x" },
 	{ "a weak edge and a strong one to the same block", "global:g", "a x", "g~x g>a a>x g>x", "g x" },
 };
 
@@ -98,13 +102,19 @@ static bool is_less(struct cost a, struct cost b)
 	return a.weak != b.weak ? a.weak < b.weak : a.length < b.length;
 }
 
+/* A mapping is a million weak hops away from everything. */
+static struct cost cost_of_root(const struct hsnap_graph *graph, hsnap_node_id node)
+{
+	const struct hsnap_root *root = &graph->roots.items[node - 1];
+	return (struct cost){ root->kind == HSNAP_ROOT_MAPPING ? 1000000 : root->weak, 0 };
+}
+
 /* Relax every edge until nothing changes. */
 static struct cost *relax(const struct hsnap_graph *graph)
 {
 	struct cost *costs = malloc(graph->num_nodes * sizeof(*costs));
 	for (hsnap_node_id node = 0; node < graph->num_nodes; node++)
-		costs[node] = hsnap_is_root(graph, node)
-				      ? (struct cost){ graph->roots.items[node - 1].weak, 0 } : never;
+		costs[node] = hsnap_is_root(graph, node) ? cost_of_root(graph, node) : never;
 	for (bool changed = true; changed;) {
 		changed = false;
 		for (hsnap_node_id from = 1; from < graph->num_nodes; from++) {
@@ -139,7 +149,7 @@ static struct cost cost_of_way(const struct hsnap_graph *graph, const struct hsn
 		node = parent;
 	}
 	cr_assert(hsnap_is_root(graph, node), "a way that begins at a block");
-	cost.weak += graph->roots.items[node - 1].weak;
+	cost.weak += cost_of_root(graph, node).weak;
 	return cost;
 }
 

@@ -19,6 +19,19 @@ static unsigned words_of(enum hsnap_slot_kind kind)
 	return kind == HSNAP_SLOT_VECTOR ? 3 : 1;
 }
 
+/* Does the pointer lead to whole words?  With other low bits it is tagged. */
+static bool is_aligned(const struct hsnap_symbols *symbols, const struct hsnap_slot *slot)
+{
+	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, slot->type);
+	return (dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_POINTER) && dtype->size &&
+	       !(dtype->size % 8) && (slot->kind == HSNAP_SLOT_POINTER || slot->kind == HSNAP_SLOT_NODE);
+}
+
+static void set_bit(uint64_t *bits, uint64_t offset)
+{
+	bits[offset / 512] |= (uint64_t)1 << (offset / 8 % 64);
+}
+
 static void mark(struct hsnap_work *work, struct hsnap_layout *layout, hsnap_dtype_id type, uint64_t offset,
 		 unsigned depth)
 {
@@ -32,9 +45,11 @@ static void mark(struct hsnap_work *work, struct hsnap_layout *layout, hsnap_dty
 				mark(work, layout, slot->type, at, depth + 1);
 			continue;
 		}
-		for (unsigned w = 0; w < words_of(slot->kind); w++, at += 8)
-			if (!(at % 8) && at < layout->size)
-				layout->strong[at / 512] |= (uint64_t)1 << (at / 8 % 64);
+		for (unsigned w = 0; w < words_of(slot->kind) && !(at % 8) && at < layout->size; w++, at += 8) {
+			set_bit(layout->strong, at);
+			if (is_aligned(work->symbols, slot))
+				set_bit(layout->aligned, at);
+		}
 	}
 }
 
@@ -47,7 +62,7 @@ static void mark_region(struct hsnap_layout *layout, uint64_t start, uint64_t si
 {
 	uint64_t end = start + size < layout->size ? start + size : layout->size;
 	for (uint64_t at = (start + 7) / 8 * 8; at < end && end - at >= 8; at += 8)
-		layout->possible[at / 512] |= (uint64_t)1 << (at / 8 % 64);
+		set_bit(layout->possible, at);
 }
 
 static bool mark_possible(const struct hsnap_symbols *symbols, struct hsnap_layout *layout, hsnap_dtype_id type,
@@ -111,7 +126,8 @@ static bool make_bitmaps(struct hsnap_work *work, struct hsnap_layout *layout, h
 	if (!hsnap_plan_of(&work->plans, type)->num)
 		return true;
 	layout->strong = calloc(num, sizeof(*layout->strong));
-	if (!layout->strong)
+	layout->aligned = calloc(num, sizeof(*layout->aligned));
+	if (!layout->strong || !layout->aligned)
 		return false;
 	mark(work, layout, type, 0, 0);
 	for (size_t i = 0; layout->possible && i < num; i++)

@@ -27,6 +27,7 @@ static void work_deinit(struct hsnap_work *work)
 	hsnap_keymap_deinit(&work->body_of);
 	for (size_t i = 0; work->layouts && i < work->symbols->types.num; i++) {
 		free(work->layouts[i].strong);
+		free(work->layouts[i].aligned);
 		free(work->layouts[i].possible);
 	}
 	free(work->layouts);

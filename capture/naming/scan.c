@@ -44,19 +44,19 @@ static bool bit(const uint64_t *bits, uint64_t offset)
 	return bits[offset / 512] >> (offset / 8 % 64) & 1;
 }
 
-static enum strength strength_in(const struct hsnap_layout *layout, uint64_t offset)
+static enum strength strength_in(const struct hsnap_layout *layout, uint64_t offset, uint64_t word)
 {
 	uint64_t at = offset % layout->size;
 	if (at % 8)
 		return WEAK;
 	if (layout->strong && bit(layout->strong, at))
-		return STRONG;
+		return word % 8 && bit(layout->aligned, at) ? WEAK : STRONG;
 	return !layout->possible || bit(layout->possible, at) ? WEAK : NO_POINTER;
 }
 
 /* Does a declared pointer stand at this offset of an object, or run of objects, of the type? */
 static enum strength strength_of(const struct hsnap_work *work, hsnap_dtype_id type, enum hsnap_form form,
-				 uint64_t offset)
+				 uint64_t offset, uint64_t word)
 {
 	if (!type || !work->layouts || form == HSNAP_FORM_BYTES)
 		return WEAK;
@@ -67,7 +67,7 @@ static enum strength strength_of(const struct hsnap_work *work, hsnap_dtype_id t
 	} else if (form == HSNAP_FORM_ONE && offset >= layout->size) {
 		return WEAK;
 	}
-	return layout->size ? strength_in(layout, offset) : WEAK;
+	return layout->size ? strength_in(layout, offset, word) : WEAK;
 }
 
 /* What the words of one stretch are to be judged by. */
@@ -88,7 +88,7 @@ static bool scan_words(const struct hsnap_work *work, const struct stretch *stre
 		if (block == HSNAP_NO_BLOCK || block == stretch->self)
 			continue;
 		uint64_t offset = at + i - stretch->base;
-		enum strength strength = strength_of(work, stretch->type, stretch->form, offset);
+		enum strength strength = strength_of(work, stretch->type, stretch->form, offset, word);
 		if (strength == NO_POINTER)
 			continue;
 		if (strength == WEAK)
@@ -134,7 +134,7 @@ static bool add_value(struct hsnap_work *work, struct hsnap_segment *segment, st
 	uint32_t hint = 0, block = hsnap_block_index_find(&work->index, segment->value, &hint);
 	if (block == HSNAP_NO_BLOCK)
 		return true;
-	if (strength_of(work, segment->type, HSNAP_FORM_ONE, 0) != STRONG)
+	if (strength_of(work, segment->type, HSNAP_FORM_ONE, 0, segment->value) != STRONG)
 		block |= HSNAP_EDGE_WEAK;
 	return hsnap_vec_push(edges, (struct hsnap_half_edge){ .block = block });
 }

@@ -604,3 +604,18 @@ Test(names, who_borrows_is_not_the_holder)
 	cr_expect_str_eq(world_rows(w), "3 char[] in Book.title proved; 3 Book proved; 3 Page proved");
 	world_destroy(w);
 }
+
+Test(names, a_tagged_pointer_is_weak_and_names_nothing)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	world_variable(w, "g_node", WORLD_DATA, t.node_pointer);
+	uint64_t node = world_block(w, 32, 0), tagged = world_block(w, 32, 0), text = world_block(w, 40, 0);
+	world_set(w, WORLD_DATA, node);
+	world_set(w, node, tagged | 1);
+	world_set(w, node + 8, text + 5); /* the middle of a text is no tag */
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "2 unknown unknown; 1 Node proved");
+	cr_expect_str_eq(world_edges(w), "g_node+0>1 1+0>2? 1+8>3");
+	world_destroy(w);
+}

@@ -11,6 +11,7 @@
 
 #define MAX_NESTING 4
 #define MAX_PATH 512
+#define MAX_HEADER 32
 
 struct search {
 	struct hsnap_work *work;
@@ -32,7 +33,8 @@ static void search_deinit(struct search *search)
 static uint32_t intern(struct search *search, struct hsnap_holder holder)
 {
 	bool is_new;
-	struct hsnap_key key = { (uint64_t)holder.kind << 40 | (uint64_t)holder.bytes << 32 | holder.a, holder.b };
+	uint64_t flags = (uint64_t)holder.bytes << 32 | (uint64_t)holder.inside << 33;
+	struct hsnap_key key = { (uint64_t)holder.kind << 40 | flags | holder.a, holder.b };
 	uint32_t *number = hsnap_keymap_at(&search->known, key, &is_new);
 	if (number && is_new) {
 		*number = (uint32_t)search->work->holders.num;
@@ -46,6 +48,12 @@ static uint32_t intern(struct search *search, struct hsnap_holder holder)
 static bool is_bytes(const struct hsnap_dtype *dtype)
 {
 	return dtype->kind == HSNAP_DTYPE_BYTE || dtype->kind == HSNAP_DTYPE_SCALAR;
+}
+
+/* Texts that keep their length before their first byte are only ever pointed into. */
+static bool may_have_header(const struct hsnap_dtype *dtype, uint64_t header)
+{
+	return header <= MAX_HEADER && (is_bytes(dtype) || dtype->kind == HSNAP_DTYPE_VOID);
 }
 
 /* A pointer to bytes at a block's start proves what an allocation to `char *` only tells. */
@@ -99,9 +107,11 @@ static bool is_better(const struct search *search, uint32_t b, uint32_t number)
 	uint32_t now = work->claims[b].holder;
 	if (!now || now == number)
 		return !now;
-	bool bytes = work->holders.items[number].bytes;
-	if (bytes != work->holders.items[now].bytes)
-		return bytes;
+	const struct hsnap_holder *old = &work->holders.items[now], *other = &work->holders.items[number];
+	if (other->inside != old->inside)
+		return old->inside;
+	if (other->bytes != old->bytes)
+		return other->bytes;
 	return hsnap_keymap_get(&search->votes, vote_key(search, b, number)) >
 	       hsnap_keymap_get(&search->votes, vote_key(search, b, now));
 }
@@ -119,15 +129,17 @@ static void visit(void *context, const struct hsnap_found *found)
 	struct search *search = context;
 	struct hsnap_work *work = search->work;
 	uint32_t b = hsnap_block_index_find(&work->index, found->value, &search->hint);
-	if (b == HSNAP_NO_BLOCK || work->heap->blocks.items[b].address != found->value ||
-	    !wants_holder(work, &work->claims[b]))
+	if (b == HSNAP_NO_BLOCK || !wants_holder(work, &work->claims[b]))
 		return;
 	struct hsnap_claim *claim = &work->claims[b];
-	if (is_misfit(work, b, claim, found->type))
+	uint64_t header = found->value - work->heap->blocks.items[b].address;
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, found->type);
+	if (is_misfit(work, b, claim, found->type) || (header && !may_have_header(dtype, header)))
 		return;
 	struct hsnap_holder holder = search->place;
 	holder.b += found->offset;
-	holder.bytes = is_bytes(hsnap_dtype(work->symbols, found->type));
+	holder.bytes = is_bytes(dtype);
+	holder.inside = header;
 	uint32_t number = intern(search, holder);
 	if (search->voting) {
 		vote(search, b, number);
@@ -135,7 +147,7 @@ static void visit(void *context, const struct hsnap_found *found)
 	}
 	if (is_better(search, b, number))
 		claim->holder = number;
-	if (holder.bytes)
+	if (holder.bytes && !header)
 		prove_bytes(search, b, found->type);
 }
 

@@ -57,7 +57,8 @@ enum hsnap_holder_kind {
 struct hsnap_holder {
 	uint32_t kind, a;
 	uint64_t b;
-	bool bytes; /* the pointer there is one to bytes or scalars, not to void */
+	bool bytes;  /* the pointer there is one to bytes or scalars, not to void */
+	bool inside; /* it leads past a header at the block's start */
 };
 
 /* Which words of a type hold declared pointers, and which can hold none. */

@@ -615,7 +615,33 @@ Test(names, a_tagged_pointer_is_weak_and_names_nothing)
 	world_set(w, node, tagged | 1);
 	world_set(w, node + 8, text + 5); /* the middle of a text is no tag */
 	world_name(w);
-	cr_expect_str_eq(world_rows(w), "2 unknown unknown; 1 Node proved");
+	cr_expect_str_eq(world_rows(w), "1 40 bytes in Node.key label; 1 Node proved; 1 unknown unknown");
 	cr_expect_str_eq(world_edges(w), "g_node+0>1 1+0>2? 1+8>3");
 	world_destroy(w);
+}
+
+Test(names, a_text_behind_its_header)
+{
+	static const struct {
+		uint64_t key, value; /* offsets of the pointers */
+		const char *rows;
+	} rows[] = {
+		{ 5, 99, "1 50 bytes in Node.key label; 1 Node proved" },
+		{ 5, 0, "1 50 bytes in Node.value label; 1 Node proved" },
+		{ 0, 5, "1 char[] in Node.key proved; 1 Node proved" },
+		{ 40, 99, "1 50 bytes from copy label; 1 Node proved" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		world_pc(w, WORLD_TEXT + 16, "copy");
+		world_variable(w, "g_node", WORLD_DATA, t.node_pointer);
+		uint64_t node = world_block(w, 32, 0), text = world_block(w, 50, STACK(w, WORLD_TEXT + 16));
+		world_set(w, WORLD_DATA, node);
+		world_set(w, node + 8, text + rows[i].key);
+		world_set(w, node + 16, text + rows[i].value);
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), rows[i].rows, "row %zu: %s", i, w->text);
+		world_destroy(w);
+	}
 }

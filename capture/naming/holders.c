@@ -60,7 +60,10 @@ static bool may_have_header(const struct hsnap_dtype *dtype, uint64_t header)
 static void prove_bytes(struct search *search, uint32_t b, hsnap_dtype_id type)
 {
 	struct hsnap_claim *claim = &search->work->claims[b];
-	if (claim->rank >= HSNAP_RANK_RUN)
+	uint64_t each = hsnap_dtype(search->work->symbols, type)->size;
+	const struct hsnap_block *block = &search->work->heap->blocks.items[b];
+	if (claim->rank >= HSNAP_RANK_RUN || !each ||
+	    (hsnap_is_requested(search->work, block) && hsnap_block_size(block) % each))
 		return;
 	claim->type = type;
 	claim->form = HSNAP_FORM_BYTES;

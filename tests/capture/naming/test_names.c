@@ -645,3 +645,16 @@ Test(names, a_text_behind_its_header)
 		world_destroy(w);
 	}
 }
+
+Test(names, numbers_must_fill_their_block)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	world_variable(w, "g_full", WORLD_DATA, world_pointer(w, t.number));
+	world_variable(w, "g_odd", WORLD_DATA + 8, world_pointer(w, t.number));
+	world_set(w, WORLD_DATA, world_block(w, 24, 0));
+	world_set(w, WORLD_DATA + 8, world_block(w, 17, 0));
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 unsigned long[] in g_full proved; 1 17 bytes in g_odd label");
+	world_destroy(w);
+}

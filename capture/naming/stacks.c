@@ -18,6 +18,20 @@ static hsnap_string hex(struct hsnap_strings *strings, const uint8_t *bytes, siz
 	return hsnap_strings_add(strings, text);
 }
 
+/* Why a module's types are missing, where that is news: few libraries have debug info. */
+static bool note_missing_types(struct hsnap_work *work, const struct hsnap_module *module, size_t i)
+{
+	struct hsnap_snapshot *snapshot = work->snapshot;
+	if (!work->symbols || i >= work->symbols->modules.num)
+		return true;
+	const char *note = hsnap_str(&work->symbols->strings, work->symbols->modules.items[i].note);
+	if (!note[0] || (!module->main && !strcmp(note, "no debug info")))
+		return true;
+	hsnap_string text = hsnap_strings_addf(&snapshot->strings, "no types for %s: %s",
+					       hsnap_last_part(hsnap_text(snapshot, module->path)), note);
+	return text != HSNAP_NO_STRING && hsnap_vec_push(&snapshot->notes, text);
+}
+
 enum hsnap_code hsnap_copy_modules(struct hsnap_work *work, struct hsnap_error *err)
 {
 	struct hsnap_snapshot *snapshot = work->snapshot;
@@ -32,7 +46,7 @@ enum hsnap_code hsnap_copy_modules(struct hsnap_work *work, struct hsnap_error *
 				     work->symbols->modules.items[i].has_types,
 		};
 		if (module.path == HSNAP_NO_STRING || module.build_id == HSNAP_NO_STRING ||
-		    !hsnap_vec_push(&snapshot->modules, module))
+		    !hsnap_vec_push(&snapshot->modules, module) || !note_missing_types(work, &module, i))
 			return hsnap_no_memory(err);
 	}
 	return HSNAP_OK;

@@ -201,3 +201,18 @@ Test(connect, what_the_allocator_keeps_is_no_root)
 		world_destroy(w);
 	}
 }
+
+Test(connect, missing_types_of_the_program_are_said)
+{
+	static const struct {
+		const char *note, *want;
+	} rows[] = { { "", "" }, { "no debug info", "no types for app: no debug info" } };
+	for (size_t i = 0; i < 2; i++) {
+		struct world *w = world_create();
+		w->symbols.modules.items[1].note = world_string(w, rows[i].note);
+		world_name(w);
+		cr_expect_eq(w->snapshot->notes.num, i);
+		cr_expect_str_eq(i ? hsnap_text(w->snapshot, w->snapshot->notes.items[0]) : "", rows[i].want);
+		world_destroy(w);
+	}
+}

@@ -172,6 +172,15 @@ __attribute__((noinline)) static void hold_and_return(void)
 	(void)held[10];
 }
 
+/* Well below what may be the red zone of whoever is called next. */
+__attribute__((noinline)) static void hold_deep_and_return(void)
+{
+	char gap[4096];
+	__asm__ volatile("" : : "r"(gap) : "memory");
+	hold_and_return();
+	__asm__ volatile("" : : "r"(gap) : "memory");
+}
+
 static void in_thread(void *(*work)(void *))
 {
 	pthread_t thread;
@@ -228,7 +237,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(mode, "stack of an ended thread"))
 		in_thread(hold_and_end);
 	else if (!strcmp(mode, "dead stack"))
-		hold_and_return();
+		hold_deep_and_return();
 	/* The dead stack is not to be wiped: it is what must not be looked at. */
 	char byte;
 	if (!strcmp(mode, "dead stack"))

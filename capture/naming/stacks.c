@@ -22,7 +22,7 @@ static hsnap_string hex(struct hsnap_strings *strings, const uint8_t *bytes, siz
 static bool note_missing_types(struct hsnap_work *work, const struct hsnap_module *module, size_t i)
 {
 	struct hsnap_snapshot *snapshot = work->snapshot;
-	if (!work->symbols || i >= work->symbols->modules.num)
+	if (!work->symbols || i >= work->symbols->modules.num || work->target->modules.items[i].vdso)
 		return true;
 	const char *note = hsnap_str(&work->symbols->strings, work->symbols->modules.items[i].note);
 	if (!note[0] || (!module->main && !strcmp(note, "no debug info")))

@@ -81,7 +81,8 @@ static enum hsnap_code run(struct hsnap_work *work, struct hsnap_error *err)
 	static enum hsnap_code (*const steps[])(struct hsnap_work *, struct hsnap_error *) = {
 		prepare, hsnap_copy_modules, hsnap_copy_stacks, hsnap_find_segments,
 		hsnap_claim_sites, hsnap_claim_vtables, hsnap_push_types, hsnap_make_layouts,
-		hsnap_scan_roots, hsnap_find_holders, make_nodes, hsnap_scan_blocks, hsnap_assign_types,
+		hsnap_scan_roots, hsnap_name_segments, hsnap_find_holders, make_nodes,
+		hsnap_scan_blocks, hsnap_assign_types,
 	};
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		enum hsnap_code code = steps[i](work, err);

@@ -14,6 +14,7 @@
 struct place {
 	uint64_t address, size;
 	hsnap_dtype_id type;
+	uint32_t variable; /* as in struct hsnap_segment */
 	struct hsnap_root root;
 };
 
@@ -77,13 +78,11 @@ static void add_variables(struct finder *finder)
 			.address = variable->address,
 			.size = hsnap_dtype(symbols, variable->type)->size,
 			.type = variable->type,
+			.variable = (uint32_t)i + 1,
 			.root = {
 				.kind = variable->thread_local_ ? HSNAP_ROOT_THREAD_LOCAL
 					: variable->external    ? HSNAP_ROOT_GLOBAL
 								: HSNAP_ROOT_STATIC,
-				.name = own_string(finder, &symbols->strings, variable->name),
-				.source = own_string(finder, &symbols->strings, variable->source),
-				.function = own_string(finder, &symbols->strings, variable->function),
 				.module = variable->module,
 			},
 		};
@@ -194,7 +193,8 @@ static void cut_stretch(struct finder *finder, const struct hsnap_root *rest, ui
 			continue;
 		add_rest(finder, rest, at, place->address);
 		struct hsnap_segment segment = { .address = place->address, .size = place->size,
-						 .type = place->type, .root = place->root };
+						 .type = place->type, .variable = place->variable,
+						 .root = place->root };
 		if (!segment.root.module)
 			segment.root.module = rest->module;
 		segment.root.weak = rest->weak;
@@ -296,5 +296,20 @@ enum hsnap_code hsnap_find_segments(struct hsnap_work *work, struct hsnap_error 
 	cut_areas(&finder);
 	add_values(&finder);
 	hsnap_vec_deinit(&finder.places);
+	return finder.failed ? hsnap_no_memory(err) : HSNAP_OK;
+}
+
+enum hsnap_code hsnap_name_segments(struct hsnap_work *work, struct hsnap_error *err)
+{
+	struct finder finder = { .work = work };
+	for (size_t i = 0; i < work->segments.num; i++) {
+		struct hsnap_segment *segment = &work->segments.items[i];
+		if (!segment->variable)
+			continue;
+		const struct hsnap_dvariable *variable = &work->symbols->variables.items[segment->variable - 1];
+		segment->root.name = own_string(&finder, &work->symbols->strings, variable->name);
+		segment->root.source = own_string(&finder, &work->symbols->strings, variable->source);
+		segment->root.function = own_string(&finder, &work->symbols->strings, variable->function);
+	}
 	return finder.failed ? hsnap_no_memory(err) : HSNAP_OK;
 }

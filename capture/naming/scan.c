@@ -240,7 +240,7 @@ static bool cut_blocks(struct scan *scan)
 }
 
 struct fill {
-	const struct scan *scan;
+	struct scan *scan;
 	struct hsnap_graph *graph;
 };
 
@@ -248,7 +248,7 @@ static void fill_piece(void *context, size_t i)
 {
 	const struct fill *fill = context;
 	struct hsnap_graph *graph = fill->graph;
-	const struct piece *piece = &fill->scan->pieces.items[i];
+	struct piece *piece = &fill->scan->pieces.items[i];
 	uint32_t first_block = hsnap_first_block(graph);
 	uint32_t at = graph->first_edge[first_block + piece->first];
 	for (size_t e = 0; e < piece->edges.num; e++, at++) {
@@ -256,6 +256,7 @@ static void fill_piece(void *context, size_t i)
 		graph->edge_to[at] = ((block & ~HSNAP_EDGE_WEAK) + first_block) | (block & HSNAP_EDGE_WEAK);
 		graph->edge_offset[at] = piece->edges.items[e].offset;
 	}
+	hsnap_vec_deinit(&piece->edges); /* all of them twice would be the peak of the whole capture */
 }
 
 /* Edges of roots come before those of blocks. */

@@ -82,6 +82,7 @@ struct hsnap_segment {
 	uint64_t address, size; /* size 0: a value */
 	uint64_t value;
 	hsnap_dtype_id type;    /* of the variable there; 0 = nothing is known */
+	uint32_t variable;      /* 1 + index into symbols->variables, whose names the root gets later; 0 = none */
 	struct hsnap_root root;
 	uint64_t first_edge, num_edges; /* into root_edges */
 };
@@ -106,6 +107,8 @@ struct hsnap_work {
 
 /* roots.c: fill segments: variables, the rest of the areas, frames, values. */
 HSNAP_CHECKED enum hsnap_code hsnap_find_segments(struct hsnap_work *work, struct hsnap_error *err);
+/* Give the segments that are left their variables' names: most variables hold nothing. */
+HSNAP_CHECKED enum hsnap_code hsnap_name_segments(struct hsnap_work *work, struct hsnap_error *err);
 
 /* Bytes of the block that are in use; all that the program asked for, but for a container's body. */
 static inline uint64_t hsnap_live_bytes(const struct hsnap_work *work, uint32_t b)

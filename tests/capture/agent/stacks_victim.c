@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define NOT_INLINED __attribute__((noinline, noclone))
+#define NOT_INLINED __attribute__((noinline))
 #define STAY() __asm__ volatile("" ::: "memory") /* after a call: keeps it from becoming a jump */
 
 static int out;

@@ -60,7 +60,7 @@ enum hsnap_wire_state {
  * where the old block ended, so the freed mark that was left there is the tail's own.
  */
 #define HSNAP_TRAILER_CHECK(key, place, rest) \
-	((((rest) ^ (key)) * 0x9e3779b97f4a7c15ull + (uint64_t)(place) * 0xc2b2ae3d27d4eb4full) >> 44)
+	(((uint64_t)(rest) * 0x9e3779b97f4a7c15ull + (uint64_t)(place) * 0xc2b2ae3d27d4eb4full + (key)) >> 44)
 #define HSNAP_TRAILER_REST(site, epoch, slack, state) \
 	((uint64_t)(site) << HSNAP_TRAILER_SITE_SHIFT | (uint64_t)(epoch) << HSNAP_TRAILER_EPOCH_SHIFT | \
 	 (uint64_t)(slack) << HSNAP_TRAILER_SLACK_SHIFT | (uint64_t)(state) << HSNAP_TRAILER_STATE_SHIFT)
@@ -105,14 +105,22 @@ enum hsnap_wire_stacks {
  * One slot a thread, written by that thread alone.  A slot is handed on when its thread ends
  * and its sums stay in it.  A block is counted after its trailer is written, and counted as
  * freed before the trailer says so: in any frozen copy, what is counted as live is there.
+ *
+ * `free` does not look at the trailer (that would be one more cache line to wait for), so what
+ * it counts is the room of a block: usable bytes as glibc has them, less the trailer.  What was
+ * asked for of the blocks that are gone is what was asked for in all less what the live ones have.
  */
 struct hsnap_wire_counters {
-	uint64_t allocated_bytes, allocated_count;
-	uint64_t freed_bytes, freed_count; /* blocks freed with their record damaged included */
-	uint64_t freed_damaged;            /* … how many of them */
-	uint64_t next_free;                /* the agent's own: list of slots without a thread */
+	uint64_t allocated_bytes; /* requested */
+	uint64_t allocated_count;
+	uint64_t allocated_room, freed_room;
+	uint64_t freed_count;
+	uint64_t next_free;       /* the agent's own: list of slots without a thread */
 	uint64_t reserved[2];
 };
+/* Room of a block, by the size in its chunk's head: 16 bytes are the head and the trailer, or, of
+ * a mapping of its own, the head and the word before it. */
+#define HSNAP_ROOM(head) (((head) & ~7ull) - 16u)
 #define HSNAP_SLOT_SEGMENTS 16u
 #define HSNAP_SLOT_FIRST 64u /* slots of segment 0; each next one has twice as many */
 

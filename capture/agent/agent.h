@@ -62,8 +62,8 @@ extern EXPORTED struct hsnap_wire_directory hsnap_agent_directory;
 
 /* What the agent keeps of a thread. */
 struct hsnap_agent_thread {
-	struct hsnap_wire_counters *counters; /* NULL before the first call */
-	uint32_t until_epoch; /* allocations until the clock is looked at */
+	struct hsnap_wire_counters *counters; /* NULL: none of its own */
+	bool ending;          /* … and it is to get none any more */
 	uint8_t bounds;       /* 0: stack not looked at yet, 1: known, 2: cannot be had */
 	uintptr_t stack_start, stack_end;
 };
@@ -88,9 +88,9 @@ void hsnap_agent_pages_free(void *pages, size_t size);
 long hsnap_agent_syscall(long number, long a, long b, long c, long d, long e, long f);
 
 /* threads.c */
-struct hsnap_wire_counters *hsnap_agent_slot(void); /* never NULL */
+struct hsnap_wire_counters *hsnap_agent_slot(void); /* the thread's own or the shared one; never NULL */
 void hsnap_agent_find_bounds(struct hsnap_agent_thread *self, uintptr_t sp);
-void hsnap_agent_renew_epoch(struct hsnap_agent_thread *self);
+void hsnap_agent_renew_epoch(void); /* once in 64 allocations of a thread */
 void hsnap_agent_threads_start(void);
 
 /* place.c: where chunks lie. */
@@ -105,6 +105,24 @@ bool hsnap_agent_large_has(uintptr_t address);
 /* stacks.c: the site of the call whose frame is at `frame` (of one of our exported functions). */
 uint32_t hsnap_agent_site(const uintptr_t *frame);
 
-#define HSNAP_AGENT_SITE() hsnap_agent_site(__builtin_frame_address(0))
+/* Where only callers are recorded: return address to site, pc >> 12: 35 bits | site 24; the rest of the
+ * address is in the place of the entry. */
+#define HSNAP_CALLER_BITS 12
+extern uint64_t hsnap_agent_callers[1u << HSNAP_CALLER_BITS];
+
+static inline uint64_t *hsnap_agent_caller(uintptr_t pc)
+{
+	return &hsnap_agent_callers[(pc ^ pc >> HSNAP_CALLER_BITS) & ((1u << HSNAP_CALLER_BITS) - 1)];
+}
+
+static inline uint32_t hsnap_agent_site_here(const uintptr_t *frame)
+{
+	if (hsnap_agent.stacks == HSNAP_STACKS_CALLER) {
+		uint64_t entry = __atomic_load_n(hsnap_agent_caller(frame[1]), __ATOMIC_RELAXED);
+		if (LIKELY(entry >> 24 == frame[1] >> HSNAP_CALLER_BITS))
+			return (uint32_t)entry & HSNAP_MAX_SITE;
+	}
+	return hsnap_agent_site(frame);
+}
 
 #endif

@@ -70,7 +70,14 @@ static inline __attribute__((always_inline)) void *resize(void *block, size_t si
 {
 	if (!block)
 		return hsnap_agent_record(__libc_malloc(hsnap_agent_grown(size)), size, frame);
-	struct hsnap_agent_old old = hsnap_agent_release(block);
+	size_t head = ((const size_t *)block)[-1];
+	struct hsnap_agent_old old = { 0 };
+	if (UNLIKELY(head & CHUNK_MAPPED)) {
+		old = hsnap_agent_release_mapped(block);
+	} else {
+		old.word = *(const uint64_t *)((const char *)block + HSNAP_ROOM(head));
+		hsnap_agent_mark_freed(block, head);
+	}
 	if (!size) /* glibc frees it and returns NULL */
 		return __libc_realloc(block, 0);
 	void *moved = __libc_realloc(block, hsnap_agent_grown(size));

@@ -104,7 +104,13 @@ static size_t large_find(const uint64_t *table, uintptr_t address)
 bool hsnap_agent_large_add(uintptr_t address, uint64_t requested, uint64_t site, unsigned epoch)
 {
 	uint64_t *table = large_table();
-	size_t at = large_hash(address);
+	size_t at = large_hash(address), known = table ? large_find(table, address) : LARGE_CAPACITY;
+	/* A block of a heap whose entry stayed when it was freed. */
+	if (known != LARGE_CAPACITY) {
+		table[LARGE_CAPACITY + known] = requested;
+		table[2 * LARGE_CAPACITY + known] = site << 12 | epoch;
+		return true;
+	}
 	for (size_t i = 0; table && i < HSNAP_LARGE_WINDOW; i++) {
 		size_t slot = (at + i) & (LARGE_CAPACITY - 1);
 		uint64_t empty = 0;

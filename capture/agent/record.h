@@ -13,23 +13,21 @@ extern void __libc_free(void *block);
 
 #define CHUNK_MAPPED 2u
 #define CHUNK_OTHER_ARENA 4u
-#define CHUNK_FLAGS 7u
 
-/* What was in force before a release, for the way back. */
+/* What was in force before a block was moved, for the way back. */
 struct hsnap_agent_old {
-	uint64_t word;      /* the trailer; of a large block: site << 12 | epoch */
-	uint64_t requested;
-	bool counted;       /* it was live, and is now counted as freed */
-	bool damaged;
-	bool large;         /* it stood in the table */
+	uint64_t word;      /* the trailer; of a mapping: site << 12 | epoch */
+	uint64_t requested; /* of a mapping that stood in the table; else 0 */
+	bool in_table;
 };
 
 /* record.c: the rare ways. */
 void hsnap_agent_record_large(void *block, size_t size, uint32_t site);
-struct hsnap_agent_old hsnap_agent_release_rare(void *block, size_t head, uint64_t *place);
+struct hsnap_agent_old hsnap_agent_release_mapped(void *block);
 void hsnap_agent_restore(void *block, const struct hsnap_agent_old *old);
 size_t hsnap_agent_usable(void *block);
-void hsnap_agent_count_shared(int64_t allocated, int64_t freed_bytes, int64_t freed_count);
+void hsnap_agent_count_allocated(uint64_t bytes, uint64_t room);
+void hsnap_agent_count_freed(uint64_t room);
 
 /* Is this process recorded at all?  The first call of a process decides. */
 static inline bool hsnap_agent_records(void)
@@ -57,32 +55,10 @@ static inline void hsnap_agent_add(uint64_t *counter, uint64_t value)
 	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + value, __ATOMIC_RELAXED);
 }
 
+/* NULL: the thread has no slot, not yet or no more, and counts by the rare functions. */
 static inline struct hsnap_wire_counters *hsnap_agent_counters(void)
 {
-	struct hsnap_wire_counters *counters = hsnap_agent_self.counters;
-	return LIKELY(counters != NULL) ? counters : hsnap_agent_slot();
-}
-
-static inline void hsnap_agent_count_allocated(uint64_t bytes)
-{
-	struct hsnap_wire_counters *counters = hsnap_agent_counters();
-	if (UNLIKELY(counters == &hsnap_agent_directory.shared)) {
-		hsnap_agent_count_shared((int64_t)bytes, 0, 0);
-		return;
-	}
-	hsnap_agent_add(&counters->allocated_bytes, bytes);
-	hsnap_agent_add(&counters->allocated_count, 1);
-}
-
-static inline void hsnap_agent_count_freed(uint64_t bytes)
-{
-	struct hsnap_wire_counters *counters = hsnap_agent_counters();
-	if (UNLIKELY(counters == &hsnap_agent_directory.shared)) {
-		hsnap_agent_count_shared(-1, (int64_t)bytes, 1);
-		return;
-	}
-	hsnap_agent_add(&counters->freed_bytes, bytes);
-	hsnap_agent_add(&counters->freed_count, 1);
+	return hsnap_agent_self.counters;
 }
 
 /* Enter a block of `size` requested bytes that glibc has just handed out (NULL: nothing to do),
@@ -92,12 +68,9 @@ static inline __attribute__((always_inline)) void *hsnap_agent_record(void *bloc
 {
 	if (UNLIKELY(!block))
 		return NULL;
-	uint32_t site = hsnap_agent_site(frame);
-	struct hsnap_agent_thread *self = &hsnap_agent_self;
-	if (UNLIKELY(self->until_epoch-- == 0))
-		hsnap_agent_renew_epoch(self);
+	uint32_t site = hsnap_agent_site_here(frame);
 	size_t head = ((const size_t *)block)[-1];
-	size_t slack = (head & ~(size_t)CHUNK_FLAGS) - 2 * HSNAP_TRAILER_SIZE - size;
+	size_t slack = HSNAP_ROOM(head) - size;
 	if (UNLIKELY(head & CHUNK_MAPPED || slack >= HSNAP_SLACK_LARGE)) {
 		hsnap_agent_record_large(block, size, site);
 		return block;
@@ -109,30 +82,42 @@ static inline __attribute__((always_inline)) void *hsnap_agent_record(void *bloc
 	else if (UNLIKELY((uintptr_t)block - hsnap_agent.brk_start >= hsnap_agent.brk_size))
 		hsnap_agent_note_main((uintptr_t)block);
 	__asm__ volatile("" ::: "memory"); /* the record first, then the count: see wire.h */
-	hsnap_agent_count_allocated(size);
+	struct hsnap_wire_counters *counters = hsnap_agent_counters();
+	if (UNLIKELY(!counters)) {
+		hsnap_agent_count_allocated(size, size + slack);
+		return block;
+	}
+	hsnap_agent_add(&counters->allocated_bytes, size);
+	hsnap_agent_add(&counters->allocated_room, size + slack);
+	hsnap_agent_add(&counters->allocated_count, 1);
+	if (UNLIKELY(counters->allocated_count % 64 == 0))
+		hsnap_agent_renew_epoch();
 	return block;
 }
 
-/* Withdraw the record of a block that is about to be freed or moved. */
-static inline __attribute__((always_inline)) struct hsnap_agent_old hsnap_agent_release(void *block)
+/* The trailer of a block is about to say freed: of one that has no record, or a damaged one, too. */
+static inline __attribute__((always_inline)) void hsnap_agent_mark_freed(void *block, size_t head)
+{
+	uint64_t *place = (uint64_t *)((char *)block + HSNAP_ROOM(head));
+	struct hsnap_wire_counters *counters = hsnap_agent_counters();
+	if (LIKELY(counters != NULL)) {
+		hsnap_agent_add(&counters->freed_room, HSNAP_ROOM(head));
+		hsnap_agent_add(&counters->freed_count, 1);
+	} else {
+		hsnap_agent_count_freed(HSNAP_ROOM(head));
+	}
+	__asm__ volatile("" ::: "memory"); /* counted as freed before it says so */
+	*place = hsnap_agent_trailer(place, HSNAP_TRAILER_REST(0, 0, 0, HSNAP_WIRE_FREED));
+}
+
+/* Withdraw the record of a block that is about to be freed. */
+static inline __attribute__((always_inline)) void hsnap_agent_release(void *block)
 {
 	size_t head = ((const size_t *)block)[-1];
-	uint64_t *place = (uint64_t *)((char *)block + (head & ~(size_t)CHUNK_FLAGS) - 2 * HSNAP_TRAILER_SIZE);
-	if (UNLIKELY(head & CHUNK_MAPPED || (uintptr_t)block & 15 || head < 32))
-		return hsnap_agent_release_rare(block, head, place);
-	uint64_t word = *place;
-	if (UNLIKELY(!HSNAP_TRAILER_VALID(hsnap_agent.key, (uintptr_t)place, word) ||
-		     HSNAP_TRAILER_STATE(word) != HSNAP_WIRE_LIVE ||
-		     HSNAP_TRAILER_SLACK(word) == HSNAP_SLACK_LARGE))
-		return hsnap_agent_release_rare(block, head, place);
-	struct hsnap_agent_old old = { .word = word, .counted = true };
-	old.requested = (size_t)((char *)place - (char *)block) - HSNAP_TRAILER_SLACK(word);
-	hsnap_agent_count_freed(old.requested);
-	__asm__ volatile("" ::: "memory"); /* counted as freed before it says so */
-	uint64_t rest = word & ~HSNAP_TRAILER_CHECK_MASK;
-	rest ^= (uint64_t)(HSNAP_WIRE_LIVE ^ HSNAP_WIRE_FREED) << HSNAP_TRAILER_STATE_SHIFT;
-	*place = hsnap_agent_trailer(place, rest);
-	return old;
+	if (LIKELY(!(head & CHUNK_MAPPED)))
+		hsnap_agent_mark_freed(block, head);
+	else
+		hsnap_agent_release_mapped(block);
 }
 
 #endif

@@ -202,25 +202,34 @@ static void walk(struct stack *stack, const uintptr_t *frame, uintptr_t end)
 		walk_frame_pointers(stack, (uintptr_t)frame, next, end);
 }
 
-uint32_t hsnap_agent_site(const uintptr_t *frame)
+uint64_t hsnap_agent_callers[1u << HSNAP_CALLER_BITS];
+
+static uint32_t site_of_caller(uintptr_t pc)
 {
 	struct stack stack;
 	stack.hash = 0;
 	stack.num = 0;
 	stack.sure = 1;
+	push(&stack, pc);
+	uint32_t site = intern(&stack);
+	if (site)
+		__atomic_store_n(hsnap_agent_caller(pc), (uint64_t)(pc >> HSNAP_CALLER_BITS) << 24 | site, __ATOMIC_RELAXED);
+	return site;
+}
+
+uint32_t hsnap_agent_site(const uintptr_t *frame)
+{
 	struct hsnap_agent_thread *self = &hsnap_agent_self;
-	if (hsnap_agent.stacks >= HSNAP_STACKS_FP && on_stack(self, (uintptr_t)frame))
-		walk(&stack, frame, self->stack_end);
-	else
-		push(&stack, frame[1]);
+	if (hsnap_agent.stacks < HSNAP_STACKS_FP || !on_stack(self, (uintptr_t)frame))
+		return site_of_caller(frame[1]);
+	struct stack stack;
+	stack.hash = 0;
+	stack.num = 0;
+	walk(&stack, frame, self->stack_end);
 	uint32_t site = intern(&stack);
 	if (LIKELY(site))
 		return site;
 	/* The pool is full: better the caller alone than nothing. */
 	__atomic_fetch_add(&hsnap_agent_directory.stacks_lost, 1, __ATOMIC_RELAXED);
-	if (stack.num == 1)
-		return 0;
-	struct stack caller = { .num = 0, .sure = 1 };
-	push(&caller, frame[1]);
-	return intern(&caller);
+	return stack.num == 1 ? 0 : site_of_caller(frame[1]);
 }

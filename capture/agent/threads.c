@@ -62,7 +62,8 @@ static struct hsnap_wire_counters *reuse_slot(uint64_t *ret_index)
 static void give_back(void *index_and_one)
 {
 	uint64_t index = (uintptr_t)index_and_one - 1;
-	hsnap_agent_self.counters = &hsnap_agent_directory.shared;
+	hsnap_agent_self.counters = NULL;
+	hsnap_agent_self.ending = true;
 	struct hsnap_wire_counters *slot = slot_at(index);
 	uint64_t head = __atomic_load_n(&free_slots, __ATOMIC_ACQUIRE);
 	uint64_t next;
@@ -77,10 +78,12 @@ struct hsnap_wire_counters *hsnap_agent_slot(void)
 {
 	struct hsnap_agent_thread *self = &hsnap_agent_self;
 	struct hsnap_wire_counters *shared = &hsnap_agent_directory.shared;
-	/* Until the slot is there: pthread_setspecific may come back to us. */
-	self->counters = shared;
-	if (!key_made)
+	if (self->counters)
+		return self->counters;
+	if (!key_made || self->ending)
 		return shared;
+	/* Until the slot is there: pthread_setspecific may come back to us. */
+	self->ending = true;
 	uint64_t index;
 	struct hsnap_wire_counters *slot = reuse_slot(&index);
 	if (!slot) {
@@ -90,6 +93,7 @@ struct hsnap_wire_counters *hsnap_agent_slot(void)
 	/* A slot that could not be given back would be lost to the next threads. */
 	if (!slot || pthread_setspecific(key, (void *)(uintptr_t)(index + 1)))
 		return shared;
+	self->ending = false;
 	self->counters = slot;
 	return slot;
 }
@@ -129,9 +133,8 @@ void hsnap_agent_threads_start(void)
 
 /* ---- the clock ---- */
 
-void hsnap_agent_renew_epoch(struct hsnap_agent_thread *self)
+void hsnap_agent_renew_epoch(void)
 {
-	self->until_epoch = 64;
 	struct timespec now;
 	if (clock_gettime(CLOCK_MONOTONIC_COARSE, &now))
 		return;

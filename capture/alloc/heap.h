@@ -41,6 +41,9 @@ struct hsnap_heap {
 	bool requested_known;       /* requested sizes are known (for blocks with a record) */
 	uint64_t epoch_start;       /* ns since the epoch to which block epochs count */
 	uint64_t allocated_bytes, allocated_count, freed_bytes, freed_count; /* since start */
+	/* Room of the live blocks, as the agent counts and as the walk found it (blocks with a record):
+	 * equal where nothing is lost and no thread was between the two. */
+	uint64_t counted_room, found_room;
 	uint64_t no_record, overruns;
 	uint64_t walked_bytes, expected_bytes; /* the walk proves itself: equal when nothing was lost */
 	char partial[160];          /* why something is missing; "" = complete */

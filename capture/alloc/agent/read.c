@@ -11,8 +11,8 @@ static void add_counters(struct hsnap_heap *heap, const struct hsnap_wire_counte
 {
 	heap->allocated_bytes += c->allocated_bytes;
 	heap->allocated_count += c->allocated_count;
-	heap->freed_bytes += c->freed_bytes;
 	heap->freed_count += c->freed_count;
+	heap->counted_room += c->allocated_room - c->freed_room;
 }
 
 /* A slot that cannot be read is left out: the sums are then too small, which is said. */
@@ -72,6 +72,17 @@ static void count_overruns(struct reader *reader)
 		heap->overruns += lost;
 }
 
+/* What was asked for of the blocks that are gone: all, less what the live ones have.  One whose record
+ * is lost had no slack, or the record would have been out of reach. */
+static void count_freed(struct reader *reader)
+{
+	struct hsnap_heap *heap = reader->heap;
+	uint64_t live = reader->recorded_bytes;
+	if (heap->counted_room > heap->found_room)
+		live += heap->counted_room - heap->found_room;
+	heap->freed_bytes = heap->allocated_bytes > live ? heap->allocated_bytes - live : 0;
+}
+
 /* The main arena's own links lead to chunks that were free once: nobody may take them for roots. */
 static bool add_main_arena(struct reader *reader)
 {
@@ -99,6 +110,7 @@ static enum hsnap_code read_all(struct reader *reader, struct hsnap_error *err)
 	heap->epoch_start = reader->dir.epoch_start;
 	bool counters = read_counters(reader);
 	count_overruns(reader);
+	count_freed(reader);
 	say_partial(reader, counters);
 	return HSNAP_OK;
 }

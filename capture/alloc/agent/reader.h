@@ -49,7 +49,7 @@ struct reader {
 	uint8_t *window_buffer;
 	/* Candidates for the mark that glibc puts in the second word of each chunk in a tcache. */
 	uint64_t cache_mark, cache_votes;
-	uint64_t recorded;   /* live blocks with a record that is whole, or nearly */
+	uint64_t recorded, recorded_bytes; /* live blocks with a record that is whole, or nearly; requested */
 	uint64_t large_gone; /* large blocks on record where there is no such memory */
 };
 

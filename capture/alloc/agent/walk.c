@@ -168,6 +168,13 @@ static bool add_block(struct reader *reader, const struct hsnap_block *block)
 	return hsnap_vec_push(&reader->heap->blocks, *block);
 }
 
+static void count(struct reader *reader, const struct hsnap_block *block, uint64_t room)
+{
+	reader->recorded++;
+	reader->recorded_bytes += block->requested;
+	reader->heap->found_room += room;
+}
+
 static uint16_t epoch_of(unsigned epoch)
 {
 	uint32_t seconds = HSNAP_EPOCH_SECONDS(epoch);
@@ -192,7 +199,7 @@ static bool add_recorded(struct reader *reader, const struct chunk *chunk, unsig
 	}
 	if (flags & HSNAP_BLOCK_OVERRUN)
 		reader->heap->overruns++;
-	reader->recorded++;
+	count(reader, &block, most);
 	return add_block(reader, &block);
 }
 
@@ -327,7 +334,7 @@ static bool walk_large(struct reader *reader, const struct large *large)
 		block.flags = HSNAP_BLOCK_OVERRUN;
 		reader->heap->overruns++;
 	}
-	reader->recorded++;
+	count(reader, &block, large->end - large->address);
 	reader->heap->walked_bytes += large->end - large->start;
 	reader->heap->expected_bytes += large->end - large->start;
 	return add_block(reader, &block) && add_region(reader, large->start, large->end);

@@ -12,7 +12,8 @@
  *
  * One that leads to the block's start goes before one that leads past a header; then one that
  * says what the bytes are before one to void; then the member that holds more of what the same
- * call site made (its owner: who borrows holds fewer); then the first: exact blocks before proved ones before variables, each in order of address.
+ * call site made (its owner: who borrows holds fewer); then the first: exact blocks before
+ * proved ones before variables, each in order of address.
  */
 HSNAP_CHECKED enum hsnap_code hsnap_find_holders(struct hsnap_work *work, struct hsnap_error *err);
 

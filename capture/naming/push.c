@@ -58,7 +58,8 @@ static void wait_for_arrays(struct push *push, uint32_t b, hsnap_dtype_id pointe
 		push->failed = true;
 }
 
-/* A larger struct that begins with a smaller one is no run of it; what has no pointers cannot be checked. */
+/* A larger struct that begins with a smaller one is no run of it; without pointers there is
+ * nothing to check. */
 static enum hsnap_rank rank_of_run(struct push *push, uint32_t b, hsnap_dtype_id type)
 {
 	struct hsnap_work *work = push->work;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* strings.c - interning into one buffer with an open-addressed hash of offsets. */
+/* strings.c - interning into one buffer. */
 #include "snapshot/base/strings.h"
 
 #include <stdarg.h>
@@ -8,57 +8,48 @@
 #include <string.h>
 
 #include "snapshot/base/cleanup.h"
+#include "snapshot/base/hash.h"
+
+/* Its key is the text in the buffer and moves with it. */
+struct hsnap_string_entry {
+	hsnap_string at;
+	UT_hash_handle hh;
+};
 
 void hsnap_strings_deinit(struct hsnap_strings *strings)
 {
 	if (!strings)
 		return;
 	free(strings->bytes);
-	free(strings->table);
+	hsnap_hash_free(strings->table);
 	*strings = (struct hsnap_strings){ 0 };
 }
 
-static uint64_t hash_text(const char *text, size_t len)
+static bool add_entry(struct hsnap_strings *strings, hsnap_string at, size_t len, unsigned hash)
 {
-	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3u;
-	return hash ^ (hash >> 29);
-}
-
-/* The slot of the text, or the empty slot where it belongs. */
-static size_t find_slot(const struct hsnap_strings *strings, const char *text, size_t len)
-{
-	size_t mask = strings->table_size - 1;
-	for (size_t i = hash_text(text, len) & mask;; i = (i + 1) & mask) {
-		uint32_t at = strings->table[i];
-		if (!at)
-			return i;
-		const char *have = strings->bytes + at;
-		if (strings->num - at > len && !memcmp(have, text, len) && !have[len])
-			return i;
-	}
-}
-
-/* (Re)build the table with room for one more string at a load of 2/3. */
-static bool grow_table(struct hsnap_strings *strings)
-{
-	size_t size = strings->table_size ? strings->table_size * 2 : 256;
-	uint32_t *table = calloc(size, sizeof(*table));
-	if (!table)
+	struct hsnap_string_entry *entry = calloc(1, sizeof(*entry));
+	if (!entry)
 		return false;
-	free(strings->table);
-	strings->table = table;
-	strings->table_size = size;
-	strings->table_used = 0;
-	for (size_t at = 1; at < strings->num; at += strlen(strings->bytes + at) + 1) {
-		const char *text = strings->bytes + at;
-		size_t slot = find_slot(strings, text, strlen(text));
-		if (!table[slot])
-			strings->table_used++;
-		table[slot] = (uint32_t)at;
+	entry->at = at;
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, strings->table, strings->bytes + at, len, hash, entry);
+	return entry;
+}
+
+/* The strings of a loaded snapshot come without a table. */
+static bool index_all(struct hsnap_strings *strings)
+{
+	for (size_t at = 1, len; at < strings->num; at += len + 1) {
+		struct hsnap_string_entry *entry;
+		unsigned hash;
+		len = strlen(strings->bytes + at);
+		HASH_VALUE(strings->bytes + at, len, hash);
+		HASH_FIND_BYHASHVALUE(hh, strings->table, strings->bytes + at, len, hash, entry);
+		if (!entry && !add_entry(strings, (hsnap_string)at, len, hash)) {
+			hsnap_hash_free(strings->table);
+			return false;
+		}
 	}
-	return strings->table_used * 3 < size * 2 || grow_table(strings);
+	return true;
 }
 
 static bool grow_bytes(struct hsnap_strings *strings, size_t extra)
@@ -74,6 +65,8 @@ static bool grow_bytes(struct hsnap_strings *strings, size_t extra)
 		return false;
 	strings->bytes = grown;
 	strings->capacity = capacity;
+	for (struct hsnap_string_entry *entry = strings->table; entry; entry = entry->hh.next)
+		entry->hh.key = grown + entry->at;
 	return true;
 }
 
@@ -88,11 +81,14 @@ hsnap_string hsnap_strings_add_len(struct hsnap_strings *strings, const char *te
 	}
 	if (!len)
 		return 0;
-	if (strings->table_used * 3 >= strings->table_size * 2 && !grow_table(strings))
+	if (!strings->table && !index_all(strings))
 		return HSNAP_NO_STRING;
-	size_t slot = find_slot(strings, text, len);
-	if (strings->table[slot])
-		return strings->table[slot];
+	struct hsnap_string_entry *entry;
+	unsigned hash;
+	HASH_VALUE(text, len, hash);
+	HASH_FIND_BYHASHVALUE(hh, strings->table, text, len, hash, entry);
+	if (entry)
+		return entry->at;
 	/* The text may lie in our own buffer, which is about to move. */
 	size_t inside = text >= strings->bytes && text < strings->bytes + strings->num
 				? (size_t)(text - strings->bytes) + 1 : 0;
@@ -103,9 +99,9 @@ hsnap_string hsnap_strings_add_len(struct hsnap_strings *strings, const char *te
 	uint32_t at = (uint32_t)strings->num;
 	memcpy(strings->bytes + at, text, len);
 	strings->bytes[at + len] = '\0';
+	if (!add_entry(strings, at, len, hash))
+		return HSNAP_NO_STRING;
 	strings->num += len + 1;
-	strings->table[slot] = at;
-	strings->table_used++;
 	return at;
 }
 

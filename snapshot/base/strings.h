@@ -19,8 +19,7 @@ struct hsnap_strings {
 	char *bytes; /* bytes[0] is NUL; each string ends in NUL */
 	size_t num;  /* bytes used; 0 before the first string */
 	size_t capacity;
-	uint32_t *table; /* open-addressed hash of offsets, 0 = empty; NULL in a loaded snapshot */
-	size_t table_size, table_used;
+	struct hsnap_string_entry *table; /* NULL in a loaded snapshot, until something is added */
 };
 
 /* The storage is the caller's; zeroed storage is a valid, empty set. */

@@ -55,6 +55,8 @@ NF {
 	if (quote == "<") {
 		if (to ~ /dwarf\.h$/ && !starts(from, "capture/symbols/") && !starts(from, "tests/"))
 			print from ":" line ": " to " belongs behind capture/symbols"
+		if (to == "uthash.h" && from != "snapshot/base/hash.h")
+			print from ":" line ": " to " belongs behind snapshot/base/hash.h"
 		if (starts(to, "criterion/") && !starts(from, "tests/"))
 			print from ":" line ": " to " belongs in tests"
 		next

@@ -6,53 +6,43 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "snapshot/base/hash.h"
+
 #define LONGEST_PERIOD 4 /* hops after which a path may be back at a type to fold */
 #define DEEP 64          /* from this depth on any return to a type folds, weak or not … */
 #define DEEPEST_LOOK 4096 /* … that is found so many shapes above */
 #define VIA_SIZE 512
 
-struct hsnap_via_slot {
-	uint64_t offset;
-	hsnap_type_id type;
+/* What a shape is told by; the rest of it follows. */
+struct shape_key {
+	hsnap_shape_id parent;
 	hsnap_string via;
-	bool used;
+	hsnap_type_id type;
+	uint32_t flags;
+};
+
+struct hsnap_shape_entry {
+	struct shape_key key;
+	hsnap_shape_id id;
+	UT_hash_handle hh;
+};
+
+struct via_key {
+	uint64_t type, offset;
+};
+
+struct hsnap_via_entry {
+	struct via_key key;
+	hsnap_string via;
+	UT_hash_handle hh;
 };
 
 void hsnap_shapes_deinit(struct hsnap_shapes *shapes)
 {
 	hsnap_vec_deinit(&shapes->items);
-	free(shapes->table);
-	free(shapes->vias);
+	hsnap_hash_free(shapes->table);
+	hsnap_hash_free(shapes->vias);
 	*shapes = (struct hsnap_shapes){ 0 };
-}
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-	return hash ^ (hash >> 29);
-}
-
-/* Slot of the key in the cache of member paths, or the empty one where it belongs. */
-static struct hsnap_via_slot *find_via(struct hsnap_via_slot *slots, size_t size, hsnap_type_id type, uint64_t offset)
-{
-	for (size_t i = mix(mix(0, type), offset) & (size - 1);; i = (i + 1) & (size - 1))
-		if (!slots[i].used || (slots[i].type == type && slots[i].offset == offset))
-			return &slots[i];
-}
-
-static bool grow_vias(struct hsnap_shapes *shapes)
-{
-	size_t size = shapes->vias_size ? shapes->vias_size * 2 : 256;
-	struct hsnap_via_slot *slots = calloc(size, sizeof(*slots));
-	if (!slots)
-		return false;
-	for (size_t i = 0; i < shapes->vias_size; i++)
-		if (shapes->vias[i].used)
-			*find_via(slots, size, shapes->vias[i].type, shapes->vias[i].offset) = shapes->vias[i];
-	free(shapes->vias);
-	shapes->vias = slots;
-	shapes->vias_size = size;
-	return true;
 }
 
 /* "[17]" of a fixed array becomes "[*]": elements are alike. */
@@ -100,64 +90,39 @@ hsnap_string hsnap_shapes_via(struct hsnap_shapes *shapes, hsnap_node_id from, u
 		offset %= each; /* elements are alike */
 	else if (is_anywhere(shapes, type))
 		offset = 0;
-	if (shapes->vias_used * 3 >= shapes->vias_size * 2 && !grow_vias(shapes))
-		return HSNAP_NO_STRING;
-	struct hsnap_via_slot *slot = find_via(shapes->vias, shapes->vias_size, type, offset);
-	if (slot->used)
-		return slot->via;
+	struct via_key key = { type, offset };
+	struct hsnap_via_entry *entry;
+	HASH_FIND(hh, shapes->vias, &key, sizeof(key), entry);
+	if (entry)
+		return entry->via;
 	hsnap_string via = make_via(shapes, type, offset);
-	if (via == HSNAP_NO_STRING)
-		return via;
-	*slot = (struct hsnap_via_slot){ .offset = offset, .type = type, .via = via, .used = true };
-	shapes->vias_used++;
-	return via;
-}
-
-static uint64_t hash_shape(const struct hsnap_shape *shape)
-{
-	uint64_t hash = mix(mix(0, shape->parent), shape->via);
-	return mix(hash, (uint64_t)shape->type << 3 | shape->weak << 2 | shape->weak_fold << 1 | shape->closed);
-}
-
-static bool same_shape(const struct hsnap_shape *a, const struct hsnap_shape *b)
-{
-	return a->parent == b->parent && a->via == b->via && a->type == b->type && a->weak == b->weak &&
-	       a->weak_fold == b->weak_fold && a->closed == b->closed;
-}
-
-static uint32_t *find_shape(const struct hsnap_shapes *shapes, uint32_t *table, size_t size,
-			    const struct hsnap_shape *shape)
-{
-	for (size_t i = hash_shape(shape) & (size - 1);; i = (i + 1) & (size - 1))
-		if (!table[i] || same_shape(&shapes->items.items[table[i] - 1], shape))
-			return &table[i];
-}
-
-static bool grow_table(struct hsnap_shapes *shapes)
-{
-	size_t size = shapes->table_size ? shapes->table_size * 2 : 256;
-	uint32_t *table = calloc(size, sizeof(*table));
-	if (!table)
-		return false;
-	for (size_t i = 0; i < shapes->items.num; i++)
-		*find_shape(shapes, table, size, &shapes->items.items[i]) = (uint32_t)i + 1;
-	free(shapes->table);
-	shapes->table = table;
-	shapes->table_size = size;
-	return true;
+	entry = via == HSNAP_NO_STRING ? NULL : calloc(1, sizeof(*entry));
+	if (!entry)
+		return HSNAP_NO_STRING;
+	entry->key = key;
+	entry->via = via;
+	HASH_ADD(hh, shapes->vias, key, sizeof(key), entry);
+	return entry ? via : HSNAP_NO_STRING;
 }
 
 static hsnap_shape_id intern(struct hsnap_shapes *shapes, struct hsnap_shape shape)
 {
-	if (shapes->items.num * 3 >= shapes->table_size * 2 && !grow_table(shapes))
+	struct shape_key key = { shape.parent, shape.via, shape.type,
+				 (uint32_t)(shape.weak << 2 | shape.weak_fold << 1 | shape.closed) };
+	struct hsnap_shape_entry *entry;
+	HASH_FIND(hh, shapes->table, &key, sizeof(key), entry);
+	if (entry)
+		return entry->id;
+	entry = hsnap_vec_reserve(&shapes->items, 1) ? calloc(1, sizeof(*entry)) : NULL;
+	if (!entry)
 		return HSNAP_NO_SHAPE;
-	uint32_t *slot = find_shape(shapes, shapes->table, shapes->table_size, &shape);
-	if (*slot)
-		return *slot - 1;
-	if (!hsnap_vec_push(&shapes->items, shape))
+	entry->key = key;
+	entry->id = (hsnap_shape_id)shapes->items.num;
+	HASH_ADD(hh, shapes->table, key, sizeof(key), entry);
+	if (!entry)
 		return HSNAP_NO_SHAPE;
-	*slot = (uint32_t)shapes->items.num;
-	return *slot - 1;
+	shapes->items.items[shapes->items.num++] = shape;
+	return entry->id;
 }
 
 hsnap_shape_id hsnap_shapes_begin(struct hsnap_shapes *shapes, hsnap_string key, hsnap_type_id type,

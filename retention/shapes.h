@@ -30,10 +30,8 @@ struct hsnap_shapes {
 	const struct hsnap_snapshot *snapshot;
 	struct hsnap_strings *strings; /* of vias; borrowed */
 	struct hsnap_vec(struct hsnap_shape) items;
-	uint32_t *table; /* open-addressed hash of shapes: id + 1, 0 = empty */
-	size_t table_size;
-	struct hsnap_via_slot *vias; /* (type, offset) to member path */
-	size_t vias_size, vias_used;
+	struct hsnap_shape_entry *table; /* to their ids */
+	struct hsnap_via_entry *vias;    /* (type, offset) to member path */
 	bool exact_offsets; /* tell "+200" from "+208" in what has no type */
 };
 

@@ -14,7 +14,6 @@
 #include "capture/symbols/reader.h"
 
 #define MAX_DEPTH 64
-#define MAX_ALIASES 64
 #define MAX_WALKING 8
 
 /* The scope of entries: its name, and the class that it is. */
@@ -169,7 +168,7 @@ static bool add_struct(struct walk *walk, Dwarf_Die die, const struct hsnap_die_
 	};
 	set_declared(walk, type.key, facts, &type.file, &type.line);
 	if (facts->specification && !type.name) { /* `class A::B {…}` after `class A { class B; };` */
-		uint32_t declared = hsnap_index_entry(reader, facts->specification);
+		uint32_t declared = hsnap_table_entry(reader, facts->specification);
 		if (declared && declared != UINT32_MAX) {
 			type.name = reader->types.items[declared].name;
 			scope = 0;
@@ -577,51 +576,4 @@ void hsnap_index_walk_function(struct hsnap_reader *reader, struct hsnap_raw_fun
 	}
 	hsnap_die_free(die);
 	reader->walking--;
-}
-
-uint32_t hsnap_index_entry(struct hsnap_reader *reader, hsnap_die_key key)
-{
-	if (!key)
-		return 0;
-	uint32_t index = hsnap_table_find(reader, key);
-	if (index || key == HSNAP_DIE_UNKNOWN)
-		return index ? index : HSNAP_UNKNOWN_TYPE;
-	struct hsnap_raw_function *function = hsnap_table_function(reader, key);
-	if (function && !function->walked) {
-		hsnap_index_walk_function(reader, function);
-		index = hsnap_table_find(reader, key);
-	}
-	return index ? index : HSNAP_UNKNOWN_TYPE;
-}
-
-uint32_t hsnap_index_type(struct hsnap_reader *reader, hsnap_die_key key)
-{
-	uint32_t index = hsnap_index_entry(reader, key);
-	for (unsigned i = 0; i < MAX_ALIASES; i++) {
-		if (!index || index == HSNAP_UNKNOWN_TYPE)
-			return index;
-		const struct hsnap_raw_type *type = &reader->types.items[index];
-		if (type->kind == HSNAP_RAW_ALIAS)
-			index = hsnap_index_entry(reader, type->ref);
-		else if (type->kind == HSNAP_RAW_DECLARATION && type->aliased)
-			index = type->aliased;
-		else
-			return index;
-	}
-	return HSNAP_UNKNOWN_TYPE;
-}
-
-uint64_t hsnap_index_size(struct hsnap_reader *reader, uint32_t index)
-{
-	uint64_t times = 1;
-	for (unsigned depth = 0; depth < 16 && index && index != HSNAP_UNKNOWN_TYPE; depth++) {
-		const struct hsnap_raw_type *type = &reader->types.items[index];
-		uint64_t size;
-		if (type->kind != HSNAP_RAW_ARRAY)
-			return __builtin_mul_overflow(times, type->size, &size) ? 0 : size;
-		if (type->flags & HSNAP_RAW_UNBOUNDED || __builtin_mul_overflow(times, type->count, &times))
-			return 0;
-		index = hsnap_index_type(reader, type->ref);
-	}
-	return 0;
 }

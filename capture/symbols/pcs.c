@@ -214,7 +214,7 @@ static uint32_t allocated_type(struct hsnap_reader *reader, hsnap_die_key key)
 		    strncmp(facts.name, allocators[i].function, strlen(allocators[i].function)))
 			continue;
 		uint32_t first = reader->types.items[owner].first_argument;
-		uint32_t type = hsnap_index_type(reader, reader->arguments.items[first]);
+		uint32_t type = hsnap_table_type(reader, reader->arguments.items[first]);
 		return type == HSNAP_UNKNOWN_TYPE ? 0 : type;
 	}
 	return 0;
@@ -439,7 +439,7 @@ bool hsnap_pcs_parameters(struct hsnap_reader *reader, hsnap_die_key function, s
 		child = next;
 	}
 	hsnap_die_free(die);
-	uint32_t index = hsnap_index_type(reader, type);
+	uint32_t index = hsnap_table_type(reader, type);
 	return num == ret->num && index != HSNAP_UNKNOWN_TYPE &&
 	       reader->types.items[index].kind != HSNAP_RAW_STRUCT && reader->types.items[index].kind != HSNAP_RAW_UNION;
 }
@@ -458,7 +458,7 @@ static void answer_locals(struct hsnap_reader *reader, hsnap_die_key function, u
 	pc->first_local = (uint32_t)out->locals.num;
 	for (size_t i = 0; i < list.num; i++) {
 		const struct hsnap_scoped *v = &list.items[i];
-		uint32_t type = hsnap_index_type(reader, v->type);
+		uint32_t type = hsnap_table_type(reader, v->type);
 		struct hsnap_dlocal local = {
 			.name = v->name, .function = v->function, .type = type == HSNAP_UNKNOWN_TYPE ? 0 : type,
 			.place = v->location.kind == HSNAP_LOCATION_REGISTER ? HSNAP_PLACE_REGISTER : HSNAP_PLACE_BASE,

@@ -153,22 +153,22 @@ const struct hsnap_raw_function *hsnap_table_own_function(struct hsnap_reader *r
 /* A function's qualified name, through specification and origin; "" where it has none. */
 hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_key key);
 
+/*
+ * Index of the type at the key, read now if it was not yet; HSNAP_UNKNOWN_TYPE where there is none.
+ * Of _type aliases are followed, and declarations that are resolved.
+ */
+#define HSNAP_UNKNOWN_TYPE UINT32_MAX
+uint32_t hsnap_table_entry(struct hsnap_reader *reader, hsnap_die_key key);
+uint32_t hsnap_table_type(struct hsnap_reader *reader, hsnap_die_key key);
+/* sizeof of a type by its index; 0 where it is not known. */
+uint64_t hsnap_table_size(struct hsnap_reader *reader, uint32_t index);
+
 /* --- index.c --- */
 
 /* Types, variables, functions and ranges of all units. */
 HSNAP_CHECKED enum hsnap_code hsnap_index_units(struct hsnap_reader *reader, struct hsnap_error *err);
 /* Types and statics declared within a function, once. */
 void hsnap_index_walk_function(struct hsnap_reader *reader, struct hsnap_raw_function *function);
-/*
- * Index of the type at the key, read now if it was not yet; HSNAP_UNKNOWN_TYPE where there is none.
- * Of _type aliases are followed, and declarations that are resolved.
- */
-#define HSNAP_UNKNOWN_TYPE UINT32_MAX
-uint32_t hsnap_index_entry(struct hsnap_reader *reader, hsnap_die_key key);
-uint32_t hsnap_index_type(struct hsnap_reader *reader, hsnap_die_key key);
-/* sizeof of a type by its index; 0 where it is not known. */
-uint64_t hsnap_index_size(struct hsnap_reader *reader, uint32_t index);
-
 /* --- statics.c --- */
 
 /* Walk the functions that have a variable with a fixed place among their entries. */

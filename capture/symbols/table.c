@@ -6,6 +6,7 @@
 #include "capture/symbols/reader.h"
 
 #define MAX_NAME 65536
+#define MAX_ALIASES 64
 
 bool hsnap_table_no_memory(struct hsnap_reader *reader)
 {
@@ -228,6 +229,55 @@ hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_ke
 			return hsnap_table_join(reader, function ? function->scope : 0, facts.name);
 		}
 		key = facts.specification ? facts.specification : facts.origin;
+	}
+	return 0;
+}
+
+/* --- types by key, read now if they were not yet --- */
+
+uint32_t hsnap_table_entry(struct hsnap_reader *reader, hsnap_die_key key)
+{
+	if (!key)
+		return 0;
+	uint32_t index = hsnap_table_find(reader, key);
+	if (index || key == HSNAP_DIE_UNKNOWN)
+		return index ? index : HSNAP_UNKNOWN_TYPE;
+	struct hsnap_raw_function *function = hsnap_table_function(reader, key);
+	if (function && !function->walked) {
+		hsnap_index_walk_function(reader, function);
+		index = hsnap_table_find(reader, key);
+	}
+	return index ? index : HSNAP_UNKNOWN_TYPE;
+}
+
+uint32_t hsnap_table_type(struct hsnap_reader *reader, hsnap_die_key key)
+{
+	uint32_t index = hsnap_table_entry(reader, key);
+	for (unsigned i = 0; i < MAX_ALIASES; i++) {
+		if (!index || index == HSNAP_UNKNOWN_TYPE)
+			return index;
+		const struct hsnap_raw_type *type = &reader->types.items[index];
+		if (type->kind == HSNAP_RAW_ALIAS)
+			index = hsnap_table_entry(reader, type->ref);
+		else if (type->kind == HSNAP_RAW_DECLARATION && type->aliased)
+			index = type->aliased;
+		else
+			return index;
+	}
+	return HSNAP_UNKNOWN_TYPE;
+}
+
+uint64_t hsnap_table_size(struct hsnap_reader *reader, uint32_t index)
+{
+	uint64_t times = 1;
+	for (unsigned depth = 0; depth < 16 && index && index != HSNAP_UNKNOWN_TYPE; depth++) {
+		const struct hsnap_raw_type *type = &reader->types.items[index];
+		uint64_t size;
+		if (type->kind != HSNAP_RAW_ARRAY)
+			return __builtin_mul_overflow(times, type->size, &size) ? 0 : size;
+		if (type->flags & HSNAP_RAW_UNBOUNDED || __builtin_mul_overflow(times, type->count, &times))
+			return 0;
+		index = hsnap_table_type(reader, type->ref);
 	}
 	return 0;
 }

@@ -256,11 +256,11 @@ static void link_all(struct unify *u)
 	struct hsnap_reader *reader = u->reader;
 	for (size_t i = 0; i < u->num; i++)
 		u->target[i] = reader->types.items[i].kind == HSNAP_RAW_ALIAS
-				       ? 0 : hsnap_index_type(reader, reader->types.items[i].ref);
+				       ? 0 : hsnap_table_type(reader, reader->types.items[i].ref);
 	for (size_t i = 0; i < reader->members.num; i++)
-		u->member[i] = hsnap_index_type(reader, reader->members.items[i].type);
+		u->member[i] = hsnap_table_type(reader, reader->members.items[i].type);
 	for (size_t i = 0; i < reader->arguments.num; i++)
-		u->argument[i] = hsnap_index_type(reader, reader->arguments.items[i]);
+		u->argument[i] = hsnap_table_type(reader, reader->arguments.items[i]);
 }
 
 /* Declarations whose name all definitions in the module agree on; true: there were some. */
@@ -324,13 +324,13 @@ static bool doubt_type_units(struct unify *u, const struct definitions *list)
 static void load_all(struct hsnap_reader *reader)
 {
 	for (size_t i = 1; i < reader->types.num && !reader->no_memory; i++)
-		(void)hsnap_index_entry(reader, reader->types.items[i].ref);
+		(void)hsnap_table_entry(reader, reader->types.items[i].ref);
 	for (size_t i = 0; i < reader->members.num && !reader->no_memory; i++)
-		(void)hsnap_index_entry(reader, reader->members.items[i].type);
+		(void)hsnap_table_entry(reader, reader->members.items[i].type);
 	for (size_t i = 0; i < reader->arguments.num && !reader->no_memory; i++)
-		(void)hsnap_index_entry(reader, reader->arguments.items[i]);
+		(void)hsnap_table_entry(reader, reader->arguments.items[i]);
 	for (size_t i = 0; i < reader->variables.num && !reader->no_memory; i++)
-		(void)hsnap_index_entry(reader, reader->variables.items[i].type);
+		(void)hsnap_table_entry(reader, reader->variables.items[i].type);
 }
 
 /* --- writing the types out --- */
@@ -427,7 +427,7 @@ static void write_type(struct unify *u, hsnap_dtype_id id, bool *ok)
 	struct hsnap_dtype got = {
 		.name = type->name, .unit = type->file, .line = type->line,
 		.module = reader->module, .die = type->key & HSNAP_DIE_OFFSET,
-		.size = type->kind == HSNAP_RAW_ARRAY ? hsnap_index_size(reader, index) : type->size,
+		.size = type->kind == HSNAP_RAW_ARRAY ? hsnap_table_size(reader, index) : type->size,
 		.count = type->count, .kind = kinds[type->kind],
 		.target = want(u, u->target[index], ok),
 		.first_member = (uint32_t)out->members.num, .num_members = type->num_members,
@@ -471,7 +471,7 @@ static bool write_variables(struct unify *u)
 		const char *path = hsnap_str(&reader->strings, raw->file), *slash = strrchr(path, '/');
 		struct hsnap_dvariable variable = {
 			.name = raw->name, .function = raw->function, .module = reader->module,
-			.address = raw->address, .type = want(u, hsnap_index_type(reader, raw->type), &ok),
+			.address = raw->address, .type = want(u, hsnap_table_type(reader, raw->type), &ok),
 			.thread_local_ = raw->thread_local_, .external = raw->external,
 		};
 		if (*path)

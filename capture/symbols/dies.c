@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "snapshot/base/bytes.h"
+
 /* What libdwarf is shown of a file: these sections and no others, inflated. */
 static const char *const shown[] = {
 	".debug_info", ".debug_types", ".debug_abbrev", ".debug_line", ".debug_line_str",
@@ -84,11 +86,48 @@ static bool good(struct hsnap_dies *dies, int result, Dwarf_Error error)
 	return result == DW_DLV_OK;
 }
 
+struct unit_kinds {
+	bool split, types;
+};
+
+/*
+ * Which kinds of units there are.  Of a split unit libdwarf searches for the other half, of a type
+ * unit too where there is a supplementary file, and that search need not end where bytes are broken.
+ */
+static struct unit_kinds find_unit_kinds(struct hsnap_elf *elf)
+{
+	struct unit_kinds kinds = { .types = hsnap_elf_find(elf, ".debug_types") || hsnap_elf_find(elf, ".zdebug_types") };
+	struct hsnap_elf_section *section = hsnap_elf_find(elf, ".debug_info");
+	uint64_t size;
+	const uint8_t *bytes = hsnap_elf_section_bytes(elf, section ? section : hsnap_elf_find(elf, ".zdebug_info"), &size);
+	struct hsnap_bytes b = hsnap_bytes(bytes, size);
+	while (bytes && hsnap_bytes_left(&b)) {
+		uint64_t length = hsnap_bytes_u32(&b);
+		if (length == UINT32_MAX)
+			length = hsnap_bytes_u64(&b);
+		struct hsnap_bytes unit = b;
+		uint16_t version = hsnap_bytes_u16(&unit);
+		uint8_t type = hsnap_bytes_u8(&unit);
+		if (version == 5 && !unit.bad) {
+			kinds.split |= type != DW_UT_compile && type != DW_UT_type && type != DW_UT_partial;
+			kinds.types |= type == DW_UT_type;
+		}
+		if (!hsnap_bytes_get(&b, length))
+			break;
+	}
+	return kinds;
+}
+
 enum hsnap_code hsnap_dies_init(struct hsnap_dies *dies, struct hsnap_elf *elf, struct hsnap_dies *alt,
 				struct hsnap_error *err)
 {
 	*dies = (struct hsnap_dies){ .elf = elf, .access = { .object = elf, .methods = &methods }, .alt = alt };
 	Dwarf_Error error = NULL;
+	struct unit_kinds kinds = find_unit_kinds(elf);
+	if (kinds.types)
+		dies->alt = alt = NULL; /* what is in it is unknown then */
+	if (kinds.split)
+		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "split debug info");
 	dwarf_set_de_alloc_flag(0); /* what we get we free: no tree of all that was ever handed out */
 	int result = dwarf_object_init_b(&dies->access, NULL, NULL, DW_GROUPNUMBER_ANY, &dies->dbg, &error);
 	if (result == DW_DLV_NO_ENTRY) {

@@ -194,7 +194,8 @@ static bool add_struct(struct walk *walk, Dwarf_Die die, const struct hsnap_die_
 	}
 	type.num_members = (uint32_t)(reader->members.num - type.first_member);
 	type.num_arguments = (uint32_t)(reader->arguments.num - type.first_argument);
-	sort_members(reader->members.items + type.first_member, type.num_members);
+	if (type.num_members)
+		sort_members(reader->members.items + type.first_member, type.num_members);
 	if (calls && type.line)
 		type.name = lambda_name(reader, &type);
 	*ret_scope = type.name ? type.name : scope;

@@ -72,15 +72,18 @@ static const char *open_files(const struct hsnap_module_input *input, struct fil
 	if (reader->dies)
 		return NULL;
 	if (own)
-		return "its debug info is damaged";
+		return code == HSNAP_UNSUPPORTED ? "its debug info is split (.dwo), which is not read"
+						 : "its debug info is damaged";
 	if (!input->debug)
 		return input->other_build ? "debug file of another build" : "no debug info";
 	if (hsnap_elf_init(&files->debug, input->debug, input->debug_size, &err))
 		return "its debug file is no ELF file that can be read";
 	if (!has_info(&files->debug))
 		return "its debug file has no debug info";
-	if (hsnap_dies_init(&files->debug_dies, &files->debug, alt, &err))
-		return "its debug info is damaged";
+	code = hsnap_dies_init(&files->debug_dies, &files->debug, alt, &err);
+	if (code)
+		return code == HSNAP_UNSUPPORTED ? "its debug info is split (.dwo), which is not read"
+						 : "its debug info is damaged";
 	reader->dies = &files->debug_dies;
 	return NULL;
 }

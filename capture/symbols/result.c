@@ -275,7 +275,9 @@ static void look_before(struct hsnap_follow *f, struct hsnap_result_cache *cache
 	path->sp_known = true;
 	while (path->pc < f->start) {
 		struct hsnap_step step;
-		if (!decode(f, path->pc, &step)) {
+		/* Code that is read from two starts can differ: then this is no straight line. */
+		if (!decode(f, path->pc, &step) || step.kind == HSNAP_STEP_RETURN || step.kind == HSNAP_STEP_JUMP ||
+		    step.kind == HSNAP_STEP_BRANCH) {
 			*path = (struct hsnap_follow_path){ 0 };
 			break;
 		}

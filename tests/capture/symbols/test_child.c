@@ -247,6 +247,27 @@ Test(symbols_child, one_that_never_begins_is_not_tried_for_ever)
 	hsnap_target_close(target);
 }
 
+/* At whatever module it is told to begin with. */
+static void loop_at_each(const struct hsnap_child_job *job)
+{
+	hsnap_child_send(job->socket, HSNAP_MESSAGE_START, job->first_module, NULL, 0);
+	for (volatile int i = 0;; i++) {
+	}
+}
+
+Test(symbols_child, keeps_us_waiting_twice_and_no_more)
+{
+	struct hsnap_target *target = files_target();
+	for (uint64_t i = 0; i < 5; i++)
+		files_add(target, PROGRAM, BIAS + (i << 36));
+	struct hsnap_symbols *s = load(target, loop_at_each);
+	for (uint32_t i = 1; i <= 5; i++)
+		cr_expect_eq(strncmp(note_of(s, i), i <= 2 ? "the debug info reader took" : "not read:", 9), 0, "%u: '%s'", i,
+			     note_of(s, i));
+	hsnap_symbols_destroy(s);
+	hsnap_target_close(target);
+}
+
 static int parents_file; /* open in the parent, far up */
 
 /* Answers properly only if it cannot read what its parent has open. */

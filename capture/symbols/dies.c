@@ -100,8 +100,10 @@ static struct unit_kinds find_unit_kinds(struct hsnap_elf *elf)
 	struct hsnap_elf_section *section = hsnap_elf_find(elf, ".debug_info");
 	uint64_t size;
 	const uint8_t *bytes = hsnap_elf_section_bytes(elf, section ? section : hsnap_elf_find(elf, ".zdebug_info"), &size);
+	if (!bytes)
+		return kinds;
 	struct hsnap_bytes b = hsnap_bytes(bytes, size);
-	while (bytes && hsnap_bytes_left(&b)) {
+	while (hsnap_bytes_left(&b)) {
 		uint64_t length = hsnap_bytes_u32(&b);
 		if (length == UINT32_MAX)
 			length = hsnap_bytes_u64(&b);

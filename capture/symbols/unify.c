@@ -488,6 +488,22 @@ static bool write_variables(struct unify *u)
 	return ok;
 }
 
+/* Copies of one type have become one: each once, where it was first. */
+static void drop_repeated(struct hsnap_symbols *out, struct hsnap_dpc *pc)
+{
+	struct hsnap_dresult *results = out->results.items + pc->first_result;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < pc->num_results; i++) {
+		bool seen = false;
+		for (uint32_t k = 0; k < kept; k++)
+			seen |= results[k].pointee == results[i].pointee &&
+				results[k].declared_void == results[i].declared_void;
+		if (!seen)
+			results[kept++] = results[i];
+	}
+	pc->num_results = kept;
+}
+
 static bool write_all(struct unify *u)
 {
 	struct hsnap_reader *reader = u->reader;
@@ -500,6 +516,9 @@ static bool write_all(struct unify *u)
 		out->locals.items[i].type = want(u, out->locals.items[i].type, &ok);
 	for (size_t i = 0; i < out->results.num; i++)
 		out->results.items[i].pointee = want(u, out->results.items[i].pointee, &ok);
+	for (size_t i = 0; i < out->pcs.num; i++)
+		if (out->pcs.items[i].num_results)
+			drop_repeated(out, &out->pcs.items[i]);
 	for (uint32_t i = 1; ok && i < u->num; i++) {
 		const struct hsnap_raw_type *type = &reader->types.items[i];
 		if (type->name && (type->kind == HSNAP_RAW_STRUCT || type->kind == HSNAP_RAW_UNION))

@@ -188,3 +188,41 @@ ParameterizedTest(size_t *row, symbols_types, variables)
 		cr_expect_eq(hsnap_dtype(s, hsnap_dtype(s, list->type)->target)->size, 16, "%s", program);
 	hsnap_symbols_destroy(s);
 }
+
+/* A witness that is not ours: gdb on the same program. */
+Test(symbols_types, as_gdb_sees_them)
+{
+	if (system("command -v gdb >/dev/null 2>&1")) {
+		cr_log_warn("no gdb: not tested");
+		return;
+	}
+	char command[8192], line[512], name[128];
+	struct hsnap_symbols *s = load("shapes-gcc5-O0");
+	static const char *const types[] = { "all", "opaque", "flexible", "old_flexible", "shared" };
+	unsigned checked = 0;
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+		snprintf(command, sizeof(command), "gdb -nx -batch -ex 'ptype /o struct %s' %s/shapes-gcc5-O0 2>/dev/null", types[i],
+			 HSNAP_TEST_PROGRAMS);
+		hsnap_dtype_id id = find(s, types[i]);
+		FILE *gdb = popen(command, "r");
+		while (fgets(line, sizeof(line), gdb)) {
+			unsigned long offset, size;
+			/* Of members alone: those of members stand further in. */
+			if (sscanf(line, "/* %lu | %lu */ ", &offset, &size) != 2 || strncmp(strstr(line, "*/") + 2, "    ", 4) ||
+			    strstr(line, "*/")[6] == ' ')
+				continue;
+			char *end = strchr(line, ';'), *start = end;
+			while (start && start > line && start[-1] != ' ' && start[-1] != '*')
+				start--;
+			if (!start || strchr(line, '(') || sscanf(start, "%127[a-z_]", name) != 1)
+				continue;
+			const struct hsnap_dmember *m = member_named(s, id, name);
+			cr_assert(m, "gdb has a member %s of %s: %s", name, types[i], line);
+			cr_expect_eq(m->offset, offset, "%s.%s: %s", types[i], name, line);
+			checked++;
+		}
+		pclose(gdb);
+	}
+	cr_expect_gt(checked, 15, "only %u members", checked);
+	hsnap_symbols_destroy(s);
+}

@@ -235,17 +235,6 @@ static void cut_stack(struct finder *finder, const struct hsnap_root_area *area,
 	cut_stretch(finder, rest, at, end);
 }
 
-/* A module's data, without what its allocator keeps there. */
-static void cut_data(struct finder *finder, const struct hsnap_root_area *area, const struct hsnap_root *rest)
-{
-	uint64_t end = area->address + area->size;
-	struct hsnap_region arena = { .start = end, .end = end };
-	if (area->module)
-		hsnap_find_arena(finder->work->target, area->address, end, &arena);
-	cut_stretch(finder, rest, area->address, arena.start);
-	cut_stretch(finder, rest, arena.end, end);
-}
-
 static void cut_areas(struct finder *finder)
 {
 	const struct hsnap_roots *roots = finder->work->roots;
@@ -263,7 +252,7 @@ static void cut_areas(struct finder *finder)
 		if (area->kind == HSNAP_ROOT_STACK)
 			cut_stack(finder, area, &rest);
 		else
-			cut_data(finder, area, &rest);
+			cut_stretch(finder, &rest, area->address, area->address + area->size);
 	}
 }
 

@@ -119,9 +119,6 @@ static inline uint64_t hsnap_live_bytes(const struct hsnap_work *work, uint32_t 
 	return work->bodies.items[hsnap_keymap_get(&work->body_of, (struct hsnap_key){ b, 0 }) - 1].live;
 }
 
-/* arena.c: the part of [start, end) that is glibc's main arena; false: there is none. */
-bool hsnap_find_arena(const struct hsnap_target *target, uint64_t start, uint64_t end, struct hsnap_region *ret);
-
 /* layouts.c: bitmaps of the types that claims and segments have. */
 HSNAP_CHECKED enum hsnap_code hsnap_make_layouts(struct hsnap_work *work, struct hsnap_error *err);
 

@@ -83,18 +83,25 @@ static void count_freed(struct reader *reader)
 	heap->freed_bytes = heap->allocated_bytes > live ? heap->allocated_bytes - live : 0;
 }
 
-/* The main arena's own links lead to chunks that were free once: nobody may take them for roots. */
-static bool add_main_arena(struct reader *reader)
+#define MAX_LIBCS 16
+
+/* A main arena's own links lead to chunks that were free once: nobody may take them for roots. */
+static bool add_main_arenas(struct reader *reader)
 {
-	struct hsnap_region arena;
-	return !hsnap_glibc_main_arena(reader->target, &arena.start, &arena.end) ||
-	       hsnap_vec_push(&reader->heap->regions, arena);
+	struct hsnap_region arena = { 0 };
+	for (int i = 0; i < MAX_LIBCS; i++) {
+		if (!hsnap_glibc_main_arena(reader->target, arena.end, &arena.start, &arena.end))
+			break;
+		if (!hsnap_vec_push(&reader->heap->regions, arena))
+			return false;
+	}
+	return true;
 }
 
 static enum hsnap_code read_all(struct reader *reader, struct hsnap_error *err)
 {
 	enum hsnap_code code = hsnap_reader_find(reader, err);
-	if (!code && !add_main_arena(reader))
+	if (!code && !add_main_arenas(reader))
 		code = hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	if (!code)
 		code = hsnap_reader_spans(reader, err);

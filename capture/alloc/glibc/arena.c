@@ -64,12 +64,12 @@ static bool try_array(const struct hsnap_target *target, uint64_t place, uint64_
 	return false;
 }
 
-static bool search(const struct hsnap_target *target, const struct hsnap_mapping *mapping, uint64_t *start,
-		   uint64_t *end)
+/* An array is longer than half a window, so it shows in one that is not cut by the end. */
+static bool search(const struct hsnap_target *target, uint64_t from, uint64_t to, uint64_t *start, uint64_t *end)
 {
 	uint64_t words[512];
 	uint64_t tried_to = 0; /* lists before this one were of an array that was no arena */
-	for (uint64_t at = mapping->start; at + sizeof(words) <= mapping->end; at += sizeof(words) - 8) {
+	for (uint64_t at = from; at < to && to - at >= sizeof(words); at += sizeof(words) - 8) {
 		if (hsnap_target_read(target, at, words, sizeof(words), NULL))
 			continue;
 		for (size_t i = 0; i + 1 < sizeof(words) / 8; i++) {
@@ -84,12 +84,13 @@ static bool search(const struct hsnap_target *target, const struct hsnap_mapping
 	return false;
 }
 
-bool hsnap_glibc_main_arena(const struct hsnap_target *target, uint64_t *start, uint64_t *end)
+bool hsnap_glibc_main_arena(const struct hsnap_target *target, uint64_t from, uint64_t *start, uint64_t *end)
 {
 	for (size_t i = 0; i < target->mappings.num; i++) {
 		const struct hsnap_mapping *mapping = &target->mappings.items[i];
+		uint64_t at = mapping->start > from ? mapping->start : (from + 7) & ~(uint64_t)7;
 		if (mapping->module && mapping->prot & HSNAP_PROT_WRITE && mapping->end - mapping->start <= MAX_DATA &&
-		    search(target, mapping, start, end))
+		    at < mapping->end && search(target, at, mapping->end, start, end))
 			return true;
 	}
 	return false;

@@ -72,8 +72,10 @@ ParameterizedTest(size_t *row, arena, found_by_its_lists_and_its_ring)
 {
 	struct hsnap_target *target = make(*row);
 	uint64_t start = 0, end = 0;
-	bool found = hsnap_glibc_main_arena(target, &start, &end);
+	bool found = hsnap_glibc_main_arena(target, 0, &start, &end);
 	cr_expect_eq(found, rows[*row].found, "%s: found %d", rows[*row].name, found);
+	cr_expect(!found || !hsnap_glibc_main_arena(target, end, &(uint64_t){ 0 }, &(uint64_t){ 0 }),
+		  "%s: found twice", rows[*row].name);
 	if (found) {
 		cr_expect_eq(start, DATA + PLACE, "%s: starts at %lx", rows[*row].name, start);
 		cr_expect_eq(end, start + rows[*row].bins_offset + 2032 + 16 + 40, "%s", rows[*row].name);

@@ -168,40 +168,6 @@ Test(connect, every_address_finds_its_block)
 	}
 }
 
-Test(connect, what_the_allocator_keeps_is_no_root)
-{
-	static const struct {
-		const char *name;
-		unsigned empty; /* bins that are; of the others those of `used` hold a free chunk, the rest nonsense */
-		unsigned used;
-		const char *edges;
-	} rows[] = {
-		{ "idle", 127, 0, "+16>1? +104>1?" },
-		{ "busy", 90, 36, "+16>1? +104>1?" },
-		{ "no arena", 40, 0, "+16>1? +648>1? +2816>1?" },
-	};
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct world *w = world_create();
-		w->without_symbols = true;
-		uint64_t block = world_block(w, 24, 0), bins = WORLD_DATA + 664;
-		world_set(w, WORLD_DATA + 16, block);
-		world_set(w, WORLD_DATA + 2816, block);
-		world_set(w, bins - 16, block + 16); /* the top chunk begins where the block's last word stands */
-		for (unsigned n = 0; n < 127; n++) {
-			uint64_t bin = bins + 16 * n, chunk = WORLD_HEAP + 0x4000 + 64 * n;
-			bool used = n >= rows[i].empty && n < rows[i].empty + rows[i].used;
-			uint64_t to = n < rows[i].empty ? bin - 16 : used ? chunk : 1;
-			world_set(w, bin, to);
-			world_set(w, bin + 8, to);
-			world_set(w, chunk + 16, bin - 16);
-			world_set(w, chunk + 24, bin - 16);
-		}
-		world_name(w);
-		cr_expect_str_eq(world_edges(w), rows[i].edges, "%s: %s", rows[i].name, w->text);
-		world_destroy(w);
-	}
-}
-
 Test(connect, missing_types_of_the_program_are_said)
 {
 	static const struct {

@@ -50,7 +50,7 @@ static void make_heap(struct hsnap_heap *heap, const struct hsnap_target *target
 	cr_assert(hsnap_vec_push(&heap->blocks, (struct hsnap_block){ .address = block, .usable = USABLE, .requested = 64 }));
 	cr_assert(hsnap_vec_push(&heap->regions, (struct hsnap_region){ mapping->start, mapping->end }));
 	struct hsnap_region arena;
-	cr_assert(hsnap_glibc_main_arena(target, &arena.start, &arena.end));
+	cr_assert(hsnap_glibc_main_arena(target, 0, &arena.start, &arena.end));
 	cr_assert(hsnap_vec_push(&heap->regions, arena));
 }
 

@@ -143,6 +143,16 @@ static void sort_members(struct hsnap_raw_member *members, size_t num)
 	}
 }
 
+/*
+ * The name of the declaration that this is the definition of, or "": for `class A::B {…}` after
+ * `class A { class B; };`, and in type units, where only the declaration stands in its namespace.
+ */
+static hsnap_string declared_name(struct hsnap_reader *reader, const struct hsnap_die_facts *facts)
+{
+	uint32_t declared = facts->specification ? hsnap_table_entry(reader, facts->specification) : 0;
+	return declared && declared != HSNAP_UNKNOWN_TYPE ? reader->types.items[declared].name : 0;
+}
+
 /* The class of a lambda has no name: where it was written names it, as clang does. */
 static hsnap_string lambda_name(struct hsnap_reader *reader, const struct hsnap_raw_type *type)
 {
@@ -167,12 +177,10 @@ static bool add_struct(struct walk *walk, Dwarf_Die die, const struct hsnap_die_
 		.first_argument = (uint32_t)reader->arguments.num,
 	};
 	set_declared(walk, type.key, facts, &type.file, &type.line);
-	if (facts->specification && !type.name) { /* `class A::B {…}` after `class A { class B; };` */
-		uint32_t declared = hsnap_table_entry(reader, facts->specification);
-		if (declared && declared != UINT32_MAX) {
-			type.name = reader->types.items[declared].name;
-			scope = 0;
-		}
+	hsnap_string declared = declared_name(reader, facts);
+	if (declared) {
+		type.name = declared;
+		scope = 0;
 	}
 	bool declaration = facts->flags & HSNAP_DIE_DECLARATION;
 	if (facts->signature) { /* the skeleton of what a type unit defines */
@@ -255,7 +263,9 @@ static void add_plain_type(struct walk *walk, Dwarf_Die die, const struct hsnap_
 		type.name = hsnap_table_string(reader, facts->name);
 		break;
 	case DW_TAG_enumeration_type:
-		type.name = hsnap_table_join(reader, scope, facts->name);
+		type.name = declared_name(reader, facts);
+		if (!type.name)
+			type.name = hsnap_table_join(reader, scope, facts->name);
 		set_declared(walk, type.key, facts, &type.file, &type.line);
 		if (facts->size == 1 && !strcmp(hsnap_str(&reader->strings, type.name), "std::byte"))
 			type.kind = HSNAP_RAW_BYTE;

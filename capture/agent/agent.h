@@ -48,7 +48,6 @@ struct hsnap_agent_state {
 	uint8_t stacks;     /* enum hsnap_wire_stacks */
 	uint32_t epoch;     /* of now, as a trailer has it; renewed now and then */
 	uint64_t key;
-	uint64_t unloads;   /* of modules, so far */
 	uint64_t brk_start, brk_size;
 	struct hsnap_agent_table *table; /* newest table of stacks */
 	uint64_t *large_address; /* NULL until the first large block */

@@ -21,27 +21,6 @@ struct hsnap_agent_table {
 #define MAX_ENTRIES (1u << 24)
 #define MAX_PROBES 32u
 
-/* One of these for each place in a stack: the hash is a sum of products, which the processor
- * can work on side by side while it waits for the next frame. */
-static const uint64_t factors[HSNAP_WIRE_MAX_DEPTH] = {
-	0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93,
-	0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3,
-	0x1d8e4e27c47d124f, 0xeb44accab455d165, 0xc2b2ae3d27d4eb4f, 0x27d4eb2f165667c5,
-	0x85ebca77c2b2ae63, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53, 0x2545f4914f6cdd1d,
-};
-
-struct stack {
-	uint64_t hash;
-	unsigned num, sure;
-	uint64_t pcs[HSNAP_WIRE_MAX_DEPTH];
-};
-
-static inline void push(struct stack *stack, uint64_t pc)
-{
-	stack->hash += pc * factors[stack->num];
-	stack->pcs[stack->num++] = pc;
-}
-
 static struct hsnap_agent_table *make_table(struct hsnap_agent_table *older)
 {
 	uint32_t entries = older ? (older->mask + 1) * 4 : FIRST_ENTRIES;
@@ -90,18 +69,18 @@ static uint32_t take_units(uint32_t units)
 	return (uint32_t)first;
 }
 
-static uint32_t add_record(const struct stack *stack)
+static uint32_t add_record(const uint64_t *pcs, uint32_t num, uint32_t sure)
 {
-	uint32_t units = (stack->num + HSNAP_STACK_UNIT_WORDS) / HSNAP_STACK_UNIT_WORDS;
+	uint32_t units = (num + HSNAP_STACK_UNIT_WORDS) / HSNAP_STACK_UNIT_WORDS;
 	uint32_t site = take_units(units);
 	if (!site)
 		return 0;
 	uint64_t segment = hsnap_agent_directory.stack_segments[site / HSNAP_STACK_SEGMENT_UNITS];
 	uint64_t *record = (uint64_t *)segment + (uint64_t)HSNAP_STACK_UNIT_WORDS * (site % HSNAP_STACK_SEGMENT_UNITS);
 	uint64_t unloads = __atomic_load_n(&hsnap_agent_directory.num_unloads, __ATOMIC_RELAXED);
-	record[0] = stack->num | stack->sure << 8 | (unloads < 0xffff ? unloads : 0xffff) << 16;
-	for (unsigned i = 0; i < stack->num; i++)
-		record[1 + i] = stack->pcs[i];
+	record[0] = num | sure << 8 | (unloads < 0xffff ? unloads : 0xffff) << 16;
+	for (unsigned i = 0; i < num; i++)
+		record[1 + i] = pcs[i];
 	return site;
 }
 
@@ -132,7 +111,7 @@ static void enter(struct hsnap_agent_table *table, uint64_t hash, uint32_t slot,
 }
 
 /* A stack that is not in the newest table. */
-static __attribute__((noinline)) uint32_t intern_slowly(const struct stack *stack, uint64_t hash)
+static __attribute__((noinline)) uint32_t intern_slowly(const uint64_t *pcs, uint32_t num, uint32_t sure, uint64_t hash)
 {
 	struct hsnap_agent_table *newest = __atomic_load_n(&hsnap_agent.table, __ATOMIC_ACQUIRE);
 	uint32_t slot = UINT32_MAX, ignored, site = newest ? look(newest, hash, &slot) : 0;
@@ -148,15 +127,14 @@ static __attribute__((noinline)) uint32_t intern_slowly(const struct stack *stac
 	for (struct hsnap_agent_table *older = newest ? newest->older : NULL; older && !site; older = older->older)
 		site = look(older, hash, &ignored);
 	if (!site)
-		site = add_record(stack);
+		site = add_record(pcs, num, sure);
 	if (site && newest && slot != UINT32_MAX)
 		enter(newest, hash, slot, site);
 	return site;
 }
 
-static inline uint32_t intern(const struct stack *stack)
+static inline uint32_t intern(const uint64_t *pcs, uint32_t num, uint32_t sure, uint64_t hash)
 {
-	uint64_t hash = stack->hash;
 	hash ^= hash >> 32;
 	hash *= 0x9e3779b97f4a7c15;
 	hash ^= hash >> 29;
@@ -164,21 +142,22 @@ static inline uint32_t intern(const struct stack *stack)
 		hash |= 1ull << 24; /* an entry is never 0 */
 	struct hsnap_agent_table *newest = __atomic_load_n(&hsnap_agent.table, __ATOMIC_ACQUIRE);
 	uint32_t ignored, site = LIKELY(newest != NULL) ? look(newest, hash, &ignored) : 0;
-	return LIKELY(site) ? site : intern_slowly(stack, hash);
+	return LIKELY(site) ? site : intern_slowly(pcs, num, sure, hash);
 }
 
-/* Frames by the chain of frame pointers, as far as it looks like one: on this thread's stack,
- * upward, aligned as the ABI aligns rbp. */
-static inline void walk_frame_pointers(struct stack *stack, uintptr_t above, uintptr_t frame, uintptr_t end)
+/* ---- sites ---- */
+
+uint64_t hsnap_agent_callers[1u << HSNAP_CALLER_BITS];
+
+static uint32_t site_of_caller(uintptr_t pc)
 {
-	while (stack->num < HSNAP_WIRE_MAX_DEPTH && frame > above && frame < end - 16 && !(frame & 15)) {
-		const uintptr_t *words = (const uintptr_t *)frame;
-		if (words[1] < 4096)
-			break;
-		push(stack, words[1]);
-		above = frame;
-		frame = words[0];
-	}
+	uint64_t pcs[1] = { pc };
+	uint32_t site = intern(pcs, 1, 1, pc * hsnap_agent_factors[0]);
+	if (site)
+		__atomic_store_n(hsnap_agent_caller(pc), (uint64_t)(pc >> HSNAP_CALLER_BITS) << 24 | site, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_add(&hsnap_agent_directory.stacks_lost, 1, __ATOMIC_RELAXED);
+	return site;
 }
 
 /* Is this thread's stack known, and the frame on it?  If not (a coroutine's stack, a signal's), reading
@@ -190,46 +169,40 @@ static inline bool on_stack(struct hsnap_agent_thread *self, uintptr_t frame)
 	return LIKELY(self->bounds == 1) && frame >= self->stack_start && frame < self->stack_end - 16;
 }
 
-static void walk(struct stack *stack, const uintptr_t *frame, uintptr_t end)
+/* The last walk of the thread and the one before it, in turn. */
+static HSNAP_TLS struct hsnap_agent_stack walks[2];
+static HSNAP_TLS uint8_t latest;
+static HSNAP_TLS bool walking; /* a signal's handler that comes now has to leave them alone */
+
+static __attribute__((noinline)) uint32_t site_of_new_stack(const uintptr_t *frame, uintptr_t end)
 {
-	bool frames = hsnap_agent.stacks == HSNAP_STACKS_FP;
-	uintptr_t next;
-	unsigned num = hsnap_agent_walk(frame, end, frames, stack->pcs, HSNAP_WIRE_MAX_DEPTH, &next);
-	for (stack->num = 0; stack->num < num;)
-		push(stack, stack->pcs[stack->num]);
-	stack->sure = num;
-	if (frames && next)
-		walk_frame_pointers(stack, (uintptr_t)frame, next, end);
+	struct hsnap_agent_stack *stack = &walks[!latest];
+	walking = true;
+	__asm__ volatile("" ::: "memory");
+	hsnap_agent_walk(frame, end, &walks[latest], stack);
+	stack->site = intern(stack->pcs, stack->num, stack->sure, stack->hash);
+	latest = !latest;
+	__asm__ volatile("" ::: "memory");
+	walking = false;
+	return stack->site;
 }
 
-uint64_t hsnap_agent_callers[1u << HSNAP_CALLER_BITS];
-
-static uint32_t site_of_caller(uintptr_t pc)
+static inline uint32_t site_of_stack(const uintptr_t *frame, uintptr_t end)
 {
-	struct stack stack;
-	stack.hash = 0;
-	stack.num = 0;
-	stack.sure = 1;
-	push(&stack, pc);
-	uint32_t site = intern(&stack);
-	if (site)
-		__atomic_store_n(hsnap_agent_caller(pc), (uint64_t)(pc >> HSNAP_CALLER_BITS) << 24 | site, __ATOMIC_RELAXED);
-	return site;
+	const struct hsnap_agent_stack *last = &walks[latest];
+	return LIKELY(hsnap_agent_same_stack(last, frame)) ? last->site : site_of_new_stack(frame, end);
 }
 
 uint32_t hsnap_agent_site(const uintptr_t *frame)
 {
 	struct hsnap_agent_thread *self = &hsnap_agent_self;
-	if (hsnap_agent.stacks < HSNAP_STACKS_FP || !on_stack(self, (uintptr_t)frame))
-		return site_of_caller(frame[1]);
-	struct stack stack;
-	stack.hash = 0;
-	stack.num = 0;
-	walk(&stack, frame, self->stack_end);
-	uint32_t site = intern(&stack);
-	if (LIKELY(site))
-		return site;
-	/* The pool is full: better the caller alone than nothing. */
-	__atomic_fetch_add(&hsnap_agent_directory.stacks_lost, 1, __ATOMIC_RELAXED);
-	return stack.num == 1 ? 0 : site_of_caller(frame[1]);
+	uint32_t site = 0;
+	if (hsnap_agent.stacks >= HSNAP_STACKS_FP && !walking && on_stack(self, (uintptr_t)frame)) {
+		site = site_of_stack(frame, self->stack_end);
+		if (LIKELY(site))
+			return site;
+		/* The pool is full: better the caller alone than nothing. */
+		__atomic_fetch_add(&hsnap_agent_directory.stacks_lost, 1, __ATOMIC_RELAXED);
+	}
+	return site_of_caller(frame[1]);
 }

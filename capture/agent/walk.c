@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * walk.c - the stack of the calling thread, by call-frame information.
+ * walk.c - the stack of the calling thread, by call-frame information or frame pointers.
  *
  * What the information says of a return address is kept in one word, in a table
- * that all threads share; only a word that is not there costs a search.  Only
- * memory between the caller's frame and the end of the thread's stack is read.
+ * that all threads share; only a word that is not there costs a search.  Still each
+ * step waits for the one before.  So the last stack of the thread is kept, and where
+ * a walk comes to a frame that was in it, the rest is not walked but compared, word
+ * by word, all at once: return addresses and saved frame pointers are all that a walk
+ * depends on.  Only memory between the caller's frame and the end of the thread's
+ * stack is read.
  */
 #include "capture/agent/walk.h"
 
@@ -77,17 +81,21 @@ static bool find_module(uintptr_t pc, struct hsnap_unwind_module *ret)
 
 /* ---- the table of rules ---- */
 
-/* pc >> 15: 32 bits | kind 2 | frame words 8 | CFA offset / 8: 13 | unloads seen: 9.  The rest of the
- * PC is in the place of the entry. */
+/* pc >> 15: 32 bits | CFA offset 16 | 0 | frame pointer's place below the CFA 11 | 0 | kind 2.  The rest
+ * of the PC is in the place of the entry.  The bits of `kind` are such that nothing is asked twice. */
 #define CACHE_BITS 15
+#define KIND_FRAME 1u   /* the CFA is found from the frame pointer, else from the stack pointer */
+#define KIND_SPECIAL 2u /* stop; with KIND_FRAME: the CFA is the word below the frame pointer */
+#define SAVED_MASK 0x7f8u
+#define FRAME_RULE (16u << 16 | 16u | KIND_FRAME) /* push rbp; mov rbp, rsp */
 static uint64_t cache[1u << CACHE_BITS];
 
 static inline uint64_t *cache_place(uintptr_t pc)
 {
-	return &cache[(pc ^ (pc >> CACHE_BITS) * 0x9e37u) & ((1u << CACHE_BITS) - 1)];
+	return &cache[(pc ^ pc >> CACHE_BITS) & ((1u << CACHE_BITS) - 1)];
 }
 
-static __attribute__((noinline)) uint32_t find_rule(uintptr_t pc, uint64_t *place, uint32_t unloads)
+static __attribute__((noinline)) uint32_t find_rule(uintptr_t pc)
 {
 	struct hsnap_unwind_module module;
 	struct hsnap_small_rule rule = { .kind = HSNAP_SMALL_STOP };
@@ -95,66 +103,131 @@ static __attribute__((noinline)) uint32_t find_rule(uintptr_t pc, uint64_t *plac
 		struct hsnap_unwind_memory memory = { read_own, &module };
 		rule = hsnap_unwind_small(&memory, &module, pc - 1);
 	}
-	uint32_t word = rule.kind | (uint32_t)rule.frame_words << 2 | rule.cfa_offset / 8 << 10 | unloads << 23;
-	__atomic_store_n(place, (uint64_t)(pc >> CACHE_BITS) << 32 | word, __ATOMIC_RELAXED);
+	static const uint8_t kinds[] = {
+		[HSNAP_SMALL_STOP] = KIND_SPECIAL, [HSNAP_SMALL_SP] = 0, [HSNAP_SMALL_FRAME] = KIND_FRAME,
+		[HSNAP_SMALL_DEREF] = KIND_SPECIAL | KIND_FRAME,
+	};
+	uint32_t word = kinds[rule.kind] | (uint32_t)rule.frame_words << 3 | rule.cfa_offset << 16;
+	__atomic_store_n(cache_place(pc), (uint64_t)(pc >> CACHE_BITS) << 32 | word, __ATOMIC_RELAXED);
 	return word;
 }
 
 static inline uint32_t rule_of(uintptr_t pc)
 {
-	uint64_t *place = cache_place(pc);
-	uint64_t entry = __atomic_load_n(place, __ATOMIC_RELAXED);
-	uint32_t unloads = (uint32_t)hsnap_agent.unloads & 0x1ff;
-	if (LIKELY(entry >> 32 == pc >> CACHE_BITS && (uint32_t)entry >> 23 == unloads))
-		return (uint32_t)entry;
-	return find_rule(pc, place, unloads);
+	uint64_t entry = __atomic_load_n(cache_place(pc), __ATOMIC_RELAXED);
+	return LIKELY(entry >> 32 == pc >> CACHE_BITS) ? (uint32_t)entry : find_rule(pc);
+}
+
+void hsnap_agent_forget_rules(void)
+{
+	for (size_t i = 0; i < sizeof(cache) / sizeof(*cache); i++)
+		if (__atomic_load_n(&cache[i], __ATOMIC_RELAXED))
+			__atomic_store_n(&cache[i], 0, __ATOMIC_RELAXED);
 }
 
 /* ---- the walk ---- */
 
-unsigned hsnap_agent_walk(const uintptr_t *frame, uintptr_t end, bool then_frames, uint64_t *pcs, unsigned most,
-			  uintptr_t *ret_frame)
+const uint64_t hsnap_agent_factors[HSNAP_DEPTH] = {
+	0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93,
+	0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3,
+	0x1d8e4e27c47d124f, 0xeb44accab455d165, 0xc2b2ae3d27d4eb4f, 0x27d4eb2f165667c5,
+	0x85ebca77c2b2ae63, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53, 0x2545f4914f6cdd1d,
+};
+
+/* Take over what follows frame `at`, which is the last one pushed. */
+static void take_over(const struct hsnap_agent_stack *last, uint32_t at, bool by_frames, struct hsnap_agent_stack *ret)
 {
+	uint32_t before = ret->num;
+	for (uint32_t i = at + 1; i < last->num && ret->num < HSNAP_DEPTH; i++)
+		hsnap_agent_push(ret, last->pcs[i], last->sp[i], last->fp[i],
+				 last->saved_fp[i] == &last->fp[i] ? &ret->fp[ret->num] : last->saved_fp[i]);
+	if (!by_frames)
+		ret->sure = last->sure > at + 1 ? before + (last->sure - at - 1) : before;
+	if (ret->sure > ret->num)
+		ret->sure = ret->num;
+	ret->stopped = last->stopped && ret->num - before == last->num - at - 1;
+}
+
+/* One step by a rule that is not a plain one; false: it ends here. */
+static bool special_cfa(uint32_t rule, uintptr_t fp, uintptr_t start, uintptr_t end, uintptr_t *ret)
+{
+	uintptr_t at = fp - (rule >> 16);
+	if (!(rule & KIND_FRAME) || at < start || at > end - 8)
+		return false;
+	*ret = *(const uintptr_t *)at;
+	return true;
+}
+
+void hsnap_agent_walk(const uintptr_t *frame, uintptr_t end, const struct hsnap_agent_stack *last,
+		      struct hsnap_agent_stack *ret)
+{
+	const bool want_frames = hsnap_agent.stacks == HSNAP_STACKS_FP;
 	const uintptr_t start = (uintptr_t)frame;
 	uintptr_t sp = start + 2 * sizeof(uintptr_t), fp = frame[0], pc = frame[1];
-	unsigned num = 1;
-	pcs[0] = pc;
-	*ret_frame = 0;
-	while (num < most) {
-		uint32_t rule = rule_of(pc), kind = rule & 3, words = rule >> 2 & 0xff;
-		uintptr_t cfa, offset = (rule >> 10 & 0x1fff) * 8;
-		if (kind == HSNAP_SMALL_SP) {
-			cfa = sp + offset;
-		} else if (kind == HSNAP_SMALL_FRAME) {
-			if (then_frames && offset == 16 && words == 2) {
-				*ret_frame = fp;
-				return num;
+	bool by_frames = false;
+	uint32_t at = 0;
+	ret->num = ret->site = 0;
+	ret->hash = 0;
+	ret->sure = 1;
+	ret->stopped = false;
+	hsnap_agent_push(ret, pc, sp, fp, frame);
+	while (ret->num < HSNAP_DEPTH) {
+		while (at < last->num && last->sp[at] < sp)
+			at++;
+		if (at < last->num && last->sp[at] == sp && last->pcs[at] == pc && last->fp[at] == fp) {
+			if (hsnap_agent_still_stands(last, at)) {
+				take_over(last, at, by_frames, ret);
+				if (ret->stopped || ret->num == HSNAP_DEPTH)
+					return;
+				sp = ret->sp[ret->num - 1];
+				fp = ret->fp[ret->num - 1];
+				pc = ret->pcs[ret->num - 1];
+				by_frames = want_frames && ret->sure < ret->num;
 			}
-			cfa = fp + offset;
-		} else if (kind == HSNAP_SMALL_DEREF && fp - start < end - start - 8 && fp - offset >= start) {
-			cfa = *(const uintptr_t *)(fp - offset);
+			at = last->num; /* asked once */
+		}
+		const bool exact = !by_frames; /* the first step by a frame pointer is one that a rule told */
+		uintptr_t cfa;
+		const uintptr_t *saved = &ret->fp[ret->num]; /* unchanged: whatever will stand there is right */
+		if (!by_frames) {
+			uint32_t rule = rule_of(pc);
+			by_frames = want_frames && rule == FRAME_RULE;
+			cfa = (rule & KIND_FRAME ? fp : sp) + (rule >> 16);
+			if (UNLIKELY(rule & KIND_SPECIAL) && !special_cfa(rule, fp, start, end, &cfa))
+				break;
+			/* The caller's frame lies above, and inside the stack. */
+			if (cfa - sp - 8 > end - sp - 8)
+				break;
+			uint32_t below = rule & SAVED_MASK;
+			if (below > 8) {
+				saved = (const uintptr_t *)(cfa - below);
+				if ((uintptr_t)saved < start)
+					break;
+				fp = *saved;
+			} else if (below) {
+				saved = (const uintptr_t *)fp;
+				if (fp < start || fp > end - 8)
+					break;
+				fp = *saved;
+			}
 		} else {
-			break;
+			/* On this stack, upward, aligned as the ABI aligns rbp. */
+			cfa = fp + 16;
+			if (fp < sp || fp > end - 16 || fp & 15)
+				break;
+			saved = (const uintptr_t *)fp;
+			fp = *saved;
 		}
-		/* The caller's frame lies above, and inside the stack. */
-		if (cfa <= sp || cfa > end || cfa & 7)
-			break;
 		pc = ((const uintptr_t *)cfa)[-1];
-		if (words >= 2) {
-			if (cfa - 8 * words < start)
-				break;
-			fp = ((const uintptr_t *)cfa)[-(intptr_t)words];
-		} else if (words == HSNAP_SMALL_AT_FRAME) {
-			if (fp < start || fp >= end - 8)
-				break;
-			fp = *(const uintptr_t *)fp;
-		}
 		sp = cfa;
 		if (pc < 4096)
 			break;
-		pcs[num++] = pc;
+		ret->sure += exact;
+		hsnap_agent_push(ret, pc, sp, fp, saved);
+		if (saved == &ret->fp[ret->num - 1])
+			ret->fp[ret->num - 1] = fp;
 	}
-	return num;
+	ret->stopped = ret->num < HSNAP_DEPTH;
 }
 
 /* ---- how this program is to be walked ---- */

@@ -1,23 +1,68 @@
 /* SPDX-License-Identifier: MIT */
-/* walk.h - see walk.c. */
+/* walk.h - the stack of the calling thread: see walk.c. */
 #ifndef HSNAP_CAPTURE_AGENT_WALK_H
 #define HSNAP_CAPTURE_AGENT_WALK_H
 
 #include "capture/agent/agent.h"
 
+#define HSNAP_DEPTH HSNAP_WIRE_MAX_DEPTH
+
+/* One of these for each place in a stack: the hash is a sum of products, which the processor can
+ * work on side by side. */
+extern const uint64_t hsnap_agent_factors[HSNAP_DEPTH];
+
+/* Frames of a thread, innermost first.  Of frame n: its return address, the stack pointer behind it,
+ * the frame pointer there, and where that one had been saved (by the frame before). */
+struct hsnap_agent_stack {
+	uint32_t num, sure;   /* sure: how many were found by call-frame information */
+	uint32_t site;        /* 0: not known yet */
+	bool stopped;         /* it ends here, whatever room there is */
+	uint64_t hash;
+	uint64_t pcs[HSNAP_DEPTH];
+	uintptr_t sp[HSNAP_DEPTH], fp[HSNAP_DEPTH];
+	const uintptr_t *saved_fp[HSNAP_DEPTH];
+};
+
+static inline void hsnap_agent_push(struct hsnap_agent_stack *stack, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+				    const uintptr_t *saved_fp)
+{
+	uint32_t n = stack->num++;
+	stack->hash += pc * hsnap_agent_factors[n];
+	stack->pcs[n] = pc;
+	stack->sp[n] = sp;
+	stack->fp[n] = fp;
+	stack->saved_fp[n] = saved_fp;
+}
+
+/* Does everything that led from frame `at` of a walk to its end still stand?  Then it leads there again. */
+static inline bool hsnap_agent_still_stands(const struct hsnap_agent_stack *last, uint32_t at)
+{
+	uint64_t differs = 0;
+	for (uint32_t i = at + 1; i < last->num; i++)
+		differs |= (((const uintptr_t *)last->sp[i])[-1] ^ last->pcs[i]) | (*last->saved_fp[i] ^ last->fp[i]);
+	return !differs;
+}
+
+/* Is the whole stack the same? */
+static inline bool hsnap_agent_same_stack(const struct hsnap_agent_stack *last, const uintptr_t *frame)
+{
+	return last->sp[0] == (uintptr_t)(frame + 2) && last->pcs[0] == frame[1] && last->fp[0] == frame[0] &&
+	       hsnap_agent_still_stands(last, 0);
+}
+
 /**
- * Return addresses from the caller of one of our functions outward, by call-frame information.
+ * Return addresses from the caller of one of our functions outward.
  *
- * @param frame        of our function, on the calling thread's stack
- * @param end          of that stack
- * @param then_frames  stop at the first function that keeps a frame pointer: from there on the chain
- *                     of frame pointers is surely right for one step at least
- * @param most         room in pcs, at least 1
- * @param[out] ret_frame  that function's frame pointer, 0 where none was come by
- * @return how many are in pcs
+ * @param frame  of our function, on the calling thread's stack
+ * @param end    of that stack
+ * @param last   the stack that this thread walked before; what of it still stands is taken over
+ * @param[out] ret  without its site
  */
-unsigned hsnap_agent_walk(const uintptr_t *frame, uintptr_t end, bool then_frames, uint64_t *pcs, unsigned most,
-			  uintptr_t *ret_frame);
+void hsnap_agent_walk(const uintptr_t *frame, uintptr_t end, const struct hsnap_agent_stack *last,
+		      struct hsnap_agent_stack *ret);
+
+/* A module was unloaded: nothing that is known of return addresses holds. */
+void hsnap_agent_forget_rules(void);
 
 /* Does the executable keep frame pointers, on the whole? */
 bool hsnap_agent_has_frames(void);

@@ -3,7 +3,7 @@
  * bench_agent.c [MODE…] - what the agent costs: a malloc and a free with it, next to the same on glibc
  * itself, in turns, in one run.
  *
- * Hot: one thread, 2,000 live blocks.  Missing: two threads, 400,000 live blocks in all, random
+ * Hot: one thread, 2,000 live blocks, one call site.  Varying: four call chains in turn.  Missing: two threads, 400,000 live blocks in all, random
  * victims.  Eight frames of this program lie below the calls.  Figures are medians of all rounds, in ns of
  * processor time a pair; the memory is what 400,000 live blocks of the same mix take more.
  * The agent is loaded by HEAPSNAP_AGENT, or as LD_PRELOAD already has it.
@@ -38,6 +38,7 @@ struct load {
 	void **blocks;
 	uint32_t num_live, num_pairs, state;
 	double ns;
+	int by_ways;
 };
 
 static double now(void)
@@ -69,10 +70,42 @@ static NOT_INLINED void churn(struct load *load)
 	load->state = x;
 }
 
+/* Four chains in turn, of one to three frames: the stack is never the one of the call before. */
+#define WAY(name, next) \
+	static NOT_INLINED void *name(void *(*get)(size_t), size_t size) \
+	{ \
+		void *block = next; \
+		__asm__ volatile("" ::: "memory"); \
+		return block; \
+	}
+WAY(way_1, get(size))
+WAY(way_2, get(size))
+WAY(way_3, way_1(get, size))
+WAY(way_4, way_3(get, size))
+
+static NOT_INLINED void churn_by_ways(struct load *load)
+{
+	static void *(*const ways[4])(void *(*)(size_t), size_t) = { way_1, way_2, way_3, way_4 };
+	void *(*get)(size_t) = load->allocator->get;
+	void (*put)(void *) = load->allocator->put;
+	uint32_t x = load->state;
+	double start = now();
+	for (uint32_t i = 0; i < load->num_pairs; i++) {
+		x = x * 1664525u + 1013904223u;
+		uint32_t at = (uint32_t)((uint64_t)x * load->num_live >> 32);
+		put(load->blocks[at]);
+		load->blocks[at] = ways[i % 4](get, size_of(x));
+	}
+	load->ns = (now() - start) / load->num_pairs;
+	load->state = x;
+}
+
 static NOT_INLINED void deep(int depth, struct load *load)
 {
 	if (depth)
 		deep(depth - 1, load);
+	else if (load->by_ways)
+		churn_by_ways(load);
 	else
 		churn(load);
 	__asm__ volatile("" ::: "memory");
@@ -113,7 +146,7 @@ static void measure(const char *mode, const char *what, uint32_t num_live, uint3
 	for (int a = 0; a < 2; a++)
 		for (int t = 0; t < num_threads; t++) {
 			load[a][t] = (struct load){ a ? &agent : &bare, blocks[a][t], num_live, num_pairs,
-						    (uint32_t)(t * 77 + 1), 0 };
+						    (uint32_t)(t * 77 + 1), 0, !strcmp(what, "varying") };
 			fill(&load[a][t]);
 		}
 	for (int round = 0; round < ROUNDS; round++)
@@ -158,7 +191,7 @@ static void measure_memory(const char *mode)
 	static void *blocks[400000];
 	memset(blocks, 1, sizeof(blocks)); /* its own pages are there before */
 	for (int a = 0; a < 2; a++) {
-		struct load load = { a ? &agent : &bare, blocks, 400000, 0, 5, 0 };
+		struct load load = { a ? &agent : &bare, blocks, 400000, 0, 5, 0, 0 };
 		long before = resident();
 		fill(&load); /* never freed: the next round must not find its pages */
 		grown[a] = resident() - before;
@@ -179,6 +212,7 @@ static int child(const char *mode)
 	*(void **)&agent.put = dlsym(RTLD_DEFAULT, "free");
 	measure_memory(mode); /* first: what is freed later would serve it */
 	measure(mode, "hot", 2000, 300000, 1);
+	measure(mode, "varying", 2000, 300000, 1);
 	measure(mode, "missing", MOST_LIVE, 200000, 2);
 	return 0;
 }

@@ -115,6 +115,57 @@ static void on_other_stack(int number)
 	STAY();
 }
 
+/* Chains that share their outer frames, to various depths: what of the last walk is taken over must be
+ * right.  Three kinds of frame. */
+static void wander(unsigned path, unsigned depth, size_t size);
+
+static NOT_INLINED void left(unsigned path, unsigned depth, size_t size)
+{
+	wander(path, depth, size);
+	STAY();
+}
+
+static NOT_INLINED void right(unsigned path, unsigned depth, size_t size)
+{
+	char room[200];
+	__asm__ volatile("" ::"r"(room) : "memory");
+	wander(path, depth, size);
+	STAY();
+}
+
+static NOT_INLINED void middle(unsigned path, unsigned depth, size_t size)
+{
+	char *room = __builtin_alloca(16 + path % 64);
+	room[0] = 1;
+	__asm__ volatile("" ::"r"(room) : "memory");
+	wander(path, depth, size);
+	STAY();
+}
+
+static NOT_INLINED void wander(unsigned path, unsigned depth, size_t size)
+{
+	if (!depth)
+		allocate(size);
+	else if (path % 3 == 0)
+		left(path / 3, depth - 1, size);
+	else if (path % 3 == 1)
+		right(path / 3, depth - 1, size);
+	else
+		middle(path / 3, depth - 1, size);
+	STAY();
+}
+
+static void wander_about(void)
+{
+	unsigned state = 7, path = 0, depth = 3;
+	for (unsigned i = 0; i < 300; i++) {
+		state = state * 1664525u + 1013904223u;
+		if (i % 3 == 0) /* else the very same again, or one that differs at its end */
+			path = state >> 8, depth = (state >> 4) % 10;
+		wander(i % 3 == 2 ? path + 1 : path, depth, 200 + i);
+	}
+}
+
 static void *in_thread(void *argument)
 {
 	(void)argument;
@@ -163,6 +214,7 @@ int main(void)
 	variable_frame(1000);
 	realigned(50);
 	large_frame();
+	wander_about();
 	through_libc();
 	signal(SIGUSR1, on_signal);
 	through_signal();

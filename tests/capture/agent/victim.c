@@ -6,6 +6,7 @@
  * written past its end; "dead ADDRESS" one that it has freed and that was not handed out again.
  * Bookkeeping is in static arrays and output by write(2): nothing else here allocates.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -415,6 +416,21 @@ static void thread_destructors(void)
 	}
 }
 
+/* Blocks of a plug-in that is gone, with other code where it was: the block of 1,000 bytes. */
+static void unloaded(void)
+{
+	void *plugin = dlopen(getenv("HSNAP_TEST_PLUGIN"), RTLD_NOW);
+	CHECK(plugin);
+	void *(*make)(size_t) = (void *(*)(size_t))dlsym(plugin, "plugin_make");
+	CHECK(make);
+	get(100);
+	keep(make(1000), 1000);
+	uintptr_t page = (uintptr_t)make & ~(uintptr_t)4095;
+	CHECK(!dlclose(plugin));
+	CHECK(mmap((void *)page, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) ==
+	      (void *)page);
+}
+
 static void sparse(void)
 {
 	for (int i = 0; i < 4; i++) {
@@ -447,6 +463,7 @@ static const struct {
 	{ "forked", forked },
 	{ "forked_child", forked_child },
 	{ "thread_destructors", thread_destructors },
+	{ "unloaded", unloaded },
 	{ "sparse", sparse },
 };
 

@@ -116,6 +116,10 @@ enum hsnap_code hsnap_agent_path(char *path, size_t size, struct hsnap_error *er
 				   strerror(errno ? errno : EINVAL));
 			return hsnap_hint(err, HSNAP_NOT_FOUND, "unset HEAPSNAP_AGENT, or let it name " HSNAP_WIRE_SONAME);
 		}
+		if (strncmp(strrchr(whole, '/') + 1, HSNAP_WIRE_NAME, strlen(HSNAP_WIRE_NAME))) {
+			hsnap_fail(err, HSNAP_NOT_FOUND, 0, "cannot use the agent '%s' that HEAPSNAP_AGENT names: take would not know it again", whole);
+			return hsnap_hint(err, HSNAP_NOT_FOUND, "let its file be called " HSNAP_WIRE_SONAME);
+		}
 		memcpy(path, whole, strlen(whole) + 1);
 	} else if (!find(path, size)) {
 		hsnap_fail(err, HSNAP_NOT_FOUND, 0, "cannot find the agent, " HSNAP_WIRE_SONAME);

@@ -11,6 +11,7 @@
 #include "capture/proc/proc.h"
 #include "capture/roots/roots.h"
 #include "capture/symbols/symbols.h"
+#include "capture/wire.h"
 #include "snapshot/base/cleanup.h"
 
 struct take {
@@ -61,13 +62,34 @@ static void look_at_process(struct take *take)
 	take->start_time = hsnap_proc_start_time(&take->proc, pid);
 }
 
+static enum hsnap_code refuse_unprepared(const struct take *take, struct hsnap_error *err)
+{
+	hsnap_fail(err, HSNAP_REFUSED, 0, "it was not started under heapsnap run");
+	return hsnap_hint(err, HSNAP_REFUSED, "start it as: heapsnap run -- %s", take->exe[0] ? take->exe : "CMD");
+}
+
+/* Nobody is stopped to learn that the agent is not there.  Where the mappings cannot be read, the
+ * freezing says why. */
+static enum hsnap_code look_for_agent(const struct take *take, struct hsnap_error *err)
+{
+	hsnap_auto(hsnap_freep) char *maps = hsnap_proc_read(&take->proc, "proc/%d/maps", take->options->pid);
+	if (!maps || !*maps)
+		return HSNAP_OK;
+	struct hsnap_maps_line line;
+	for (const char *at = maps; hsnap_maps_next(&at, &line);) {
+		const char *slash = memrchr(line.path, '/', line.path_len);
+		size_t left = slash ? line.path_len - (size_t)(slash + 1 - line.path) : 0;
+		if (left >= strlen(HSNAP_WIRE_NAME) && !memcmp(slash + 1, HSNAP_WIRE_NAME, strlen(HSNAP_WIRE_NAME)))
+			return HSNAP_OK;
+	}
+	return refuse_unprepared(take, err);
+}
+
 static enum hsnap_code read_heap(struct take *take, struct hsnap_error *err)
 {
 	enum hsnap_code code = hsnap_agent_heap_read(take->frozen.target, &take->heap, err);
-	if (code == HSNAP_NOT_FOUND) {
-		hsnap_fail(err, HSNAP_REFUSED, 0, "it was not started under heapsnap run");
-		return hsnap_hint(err, HSNAP_REFUSED, "start it as: heapsnap run -- %s", take->exe[0] ? take->exe : "CMD");
-	}
+	if (code == HSNAP_NOT_FOUND)
+		return refuse_unprepared(take, err);
 	/* An agent of another version, or one that stood aside, is a target not to be captured. */
 	if (code == HSNAP_UNSUPPORTED || code == HSNAP_FORMAT) {
 		if (err)
@@ -216,6 +238,9 @@ static enum hsnap_code run(struct take *take, struct hsnap_error *err)
 	if (code)
 		return code;
 	look_at_process(take);
+	code = look_for_agent(take, err);
+	if (code)
+		return code;
 	tell(take, "copying");
 	code = hsnap_freeze_copy(&take->proc, take->options->pid, take->options->interrupted, &take->frozen, err);
 	return code ? code : make_snapshot(take, err);

@@ -20,6 +20,7 @@
 #define HSNAP_WIRE_MAGIC 0x31746e6567617368ull /* "hsagent1" */
 #define HSNAP_WIRE_SYMBOL "hsnap_agent_directory"
 #define HSNAP_WIRE_SONAME "libheapsnap-agent.so"
+#define HSNAP_WIRE_NAME "libheapsnap-agent" /* how its file's name begins, whatever its folder */
 
 /* How `run` tells the agent what was asked for: environment variables. */
 #define HSNAP_WIRE_ENV_STACKS "HEAPSNAP_STACKS"     /* auto, fp, unwind, caller */

@@ -84,6 +84,8 @@ want '*|*' ./cut2
 
 # Where the agent is
 HEAPSNAP_AGENT=$agent want "$(realpath "$agent")" path
+cp "$agent" "$work/other.so"
+HEAPSNAP_AGENT=$work/other.so want "not found|cannot use the agent '$work/other.so'*|*called libheapsnap-agent.so*" path
 HEAPSNAP_AGENT=$work/none want "not found|cannot use the agent '$work/none'*|*HEAPSNAP_AGENT*" path
 mkdir 'a b' && cp "$agent" 'a b/libheapsnap-agent.so'
 HEAPSNAP_AGENT="$work/a b/libheapsnap-agent.so" want '/tmp/heapsnap-*/*-libheapsnap-agent.so' path

@@ -69,11 +69,8 @@ bool hsnap_claim_block(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type,
 
 bool hsnap_set_live(struct hsnap_work *work, uint32_t b, uint64_t live)
 {
-	bool is_new;
-	uint32_t *body = hsnap_keymap_at(&work->body_of, (struct hsnap_key){ b, 0 }, &is_new);
-	if (!body)
-		return false;
-	if (is_new) {
+	uint32_t *body = &work->body_of[b];
+	if (!*body) {
 		if (!hsnap_vec_push(&work->bodies, (struct hsnap_body){ .block = b, .live = live }))
 			return false;
 		*body = (uint32_t)work->bodies.num;

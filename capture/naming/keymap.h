@@ -11,15 +11,8 @@ struct hsnap_key {
 	uint64_t a, b;
 };
 
-struct hsnap_key_slot {
-	struct hsnap_key key;
-	uint32_t value;
-	bool used;
-};
-
 struct hsnap_keymap {
-	struct hsnap_key_slot *slots;
-	size_t size, used; /* size: a power of two, or 0 */
+	struct hsnap_key_entry *table;
 };
 
 /* Zeroed storage is a valid, empty map. */

@@ -24,7 +24,7 @@ static void work_deinit(struct hsnap_work *work)
 	hsnap_vec_deinit(&work->holders);
 	hsnap_vec_deinit(&work->segments);
 	hsnap_vec_deinit(&work->root_edges);
-	hsnap_keymap_deinit(&work->body_of);
+	hsnap_pages_free(work->body_of, work->num_blocks, sizeof(*work->body_of));
 	for (size_t i = 0; work->layouts && i < work->symbols->types.num; i++) {
 		free(work->layouts[i].strong);
 		free(work->layouts[i].aligned);
@@ -41,7 +41,8 @@ static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
 		return code;
 	work->num_blocks = (uint32_t)work->heap->blocks.num;
 	work->claims = hsnap_pages_alloc(work->num_blocks, sizeof(*work->claims));
-	if (!work->claims || !hsnap_plans_init(&work->plans, work->symbols) ||
+	work->body_of = hsnap_pages_alloc(work->num_blocks, sizeof(*work->body_of));
+	if (!work->claims || !work->body_of || !hsnap_plans_init(&work->plans, work->symbols) ||
 	    !hsnap_vec_push(&work->holders, (struct hsnap_holder){ 0 }))
 		return hsnap_no_memory(err);
 	return HSNAP_OK;

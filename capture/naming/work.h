@@ -97,7 +97,7 @@ struct hsnap_work {
 	uint32_t num_blocks;
 	struct hsnap_claim *claims;                          /* one a block */
 	struct hsnap_vec(struct hsnap_body) bodies;          /* of the claims that are live_only */
-	struct hsnap_keymap body_of;                         /* {block} → 1 + index into bodies */
+	uint32_t *body_of;                                   /* one a block: 1 + index into bodies, or 0 */
 	struct hsnap_plans plans;                            /* of the types of symbols */
 	struct hsnap_vec(struct hsnap_holder) holders;       /* [0] none */
 	struct hsnap_vec(struct hsnap_segment) segments;     /* in the order in which they become roots */
@@ -116,7 +116,7 @@ static inline uint64_t hsnap_live_bytes(const struct hsnap_work *work, uint32_t 
 	const struct hsnap_block *block = &work->heap->blocks.items[b];
 	if (!work->claims[b].live_only)
 		return block->requested < block->usable ? block->requested : block->usable;
-	return work->bodies.items[hsnap_keymap_get(&work->body_of, (struct hsnap_key){ b, 0 }) - 1].live;
+	return work->bodies.items[work->body_of[b] - 1].live;
 }
 
 /* layouts.c: bitmaps of the types that claims and segments have. */

@@ -39,7 +39,7 @@ static void reader_deinit(struct hsnap_reader *reader)
 	hsnap_vec_deinit(&reader->ranges);
 	hsnap_vec_deinit(&reader->files);
 	hsnap_vec_deinit(&reader->scratch);
-	free(reader->slots);
+	hsnap_table_free(reader);
 }
 
 static bool has_info(struct hsnap_elf *elf)

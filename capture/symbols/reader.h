@@ -108,8 +108,7 @@ struct hsnap_reader {
 	struct hsnap_vec(struct hsnap_raw_declaration) declarations; /* in order of key */
 	struct hsnap_vec(struct hsnap_raw_unit) units;   /* in order of key */
 	struct hsnap_vec(struct hsnap_raw_range) ranges; /* in order of low once indexed */
-	uint32_t *slots; /* open-addressed: key → index into types */
-	size_t num_slots;
+	struct hsnap_type_entry *table; /* key → index into types */
 
 	/* The files of the unit that is being read. */
 	hsnap_die_key files_unit;
@@ -138,6 +137,7 @@ bool hsnap_table_no_memory(struct hsnap_reader *reader); /* false */
 hsnap_string hsnap_table_string(struct hsnap_reader *reader, const char *text); /* NULL: "" */
 /* "scope::name"; "" without a name. */
 hsnap_string hsnap_table_join(struct hsnap_reader *reader, hsnap_string scope, const char *name);
+void hsnap_table_free(struct hsnap_reader *reader); /* what finds types by key */
 /* Index of the type with the key; 0: none. */
 uint32_t hsnap_table_find(const struct hsnap_reader *reader, hsnap_die_key key);
 /* Index of the new type, or 0 where there is one already, or no memory. */

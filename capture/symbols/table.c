@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "capture/symbols/reader.h"
+#include "snapshot/base/hash.h"
 
 #define MAX_NAME 65536
 #define MAX_ALIASES 64
@@ -48,39 +49,22 @@ hsnap_string hsnap_table_join(struct hsnap_reader *reader, hsnap_string scope, c
 	return s == HSNAP_NO_STRING ? (hsnap_table_no_memory(reader), 0) : s;
 }
 
-static uint64_t hash_key(hsnap_die_key key)
-{
-	key *= 0x9e3779b97f4a7c15u;
-	return key ^ key >> 32;
-}
+struct hsnap_type_entry {
+	hsnap_die_key key;
+	uint32_t index;
+	UT_hash_handle hh;
+};
 
-static bool grow_slots(struct hsnap_reader *reader)
+void hsnap_table_free(struct hsnap_reader *reader)
 {
-	size_t num = reader->num_slots ? reader->num_slots * 2 : 4096;
-	uint32_t *slots = calloc(num, sizeof(*slots));
-	if (!slots)
-		return hsnap_table_no_memory(reader);
-	free(reader->slots);
-	reader->slots = slots;
-	reader->num_slots = num;
-	for (uint32_t i = 1; i < reader->types.num; i++) {
-		size_t at = hash_key(reader->types.items[i].key) & (num - 1);
-		while (slots[at])
-			at = (at + 1) & (num - 1);
-		slots[at] = i;
-	}
-	return true;
+	hsnap_hash_free(reader->table);
 }
 
 uint32_t hsnap_table_find(const struct hsnap_reader *reader, hsnap_die_key key)
 {
-	if (!reader->num_slots)
-		return 0;
-	size_t mask = reader->num_slots - 1;
-	for (size_t at = hash_key(key) & mask; reader->slots[at]; at = (at + 1) & mask)
-		if (reader->types.items[reader->slots[at]].key == key)
-			return reader->slots[at];
-	return 0;
+	struct hsnap_type_entry *entry;
+	HASH_FIND(hh, reader->table, &key, sizeof(key), entry);
+	return entry ? entry->index : 0;
 }
 
 /* Index of the new type, or 0 where there is one already or no memory. */
@@ -88,15 +72,18 @@ uint32_t hsnap_reader_table_add(struct hsnap_reader *reader, const struct hsnap_
 {
 	if (hsnap_table_find(reader, type->key))
 		return 0;
-	if (reader->types.num * 2 >= reader->num_slots && !grow_slots(reader))
-		return 0;
-	if (reader->types.num >= UINT32_MAX / 2 || !hsnap_vec_push(&reader->types, *type))
+	struct hsnap_type_entry *entry = NULL;
+	if (reader->types.num < UINT32_MAX / 2 && hsnap_vec_reserve(&reader->types, 1))
+		entry = calloc(1, sizeof(*entry));
+	if (!entry)
 		return hsnap_table_no_memory(reader);
-	uint32_t index = (uint32_t)reader->types.num - 1;
-	size_t mask = reader->num_slots - 1, at = hash_key(type->key) & mask;
-	while (reader->slots[at])
-		at = (at + 1) & mask;
-	reader->slots[at] = index;
+	uint32_t index = (uint32_t)reader->types.num;
+	entry->key = type->key;
+	entry->index = index;
+	HASH_ADD(hh, reader->table, key, sizeof(entry->key), entry);
+	if (!entry)
+		return hsnap_table_no_memory(reader);
+	reader->types.items[reader->types.num++] = *type;
 	return index;
 }
 

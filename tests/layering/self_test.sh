@@ -42,6 +42,8 @@ row 'fixtures are strangers' fixtures/bookstore/main.c '"snapshot/base/vec.h"' B
 row 'fixtures have headers of their own' fixtures/bookstore/main.c '"cache.h"' GOOD
 row 'includes start at the root' retention/path.c '"path.h"' BAD
 row 'libdwarf is hidden' capture/naming/naming.c '<libdwarf/libdwarf.h>' BAD
+row 'uthash is hidden' diff/match.c '<uthash.h>' BAD
+row 'uthash behind base' snapshot/base/hash.h '<uthash.h>' GOOD
 row 'libdwarf behind symbols' capture/symbols/dwarf.c '<libdwarf/libdwarf.h>' GOOD
 
 rm -rf "${tree:?}"/*

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "snapshot/base/bytes.h"
+#include "capture/symbols/sound.h"
 
 /* What libdwarf is shown of a file: these sections and no others, inflated. */
 static const char *const shown[] = {
@@ -31,6 +31,8 @@ static int get_section_info(void *object, Dwarf_Half index, Dwarf_Obj_Access_Sec
 		return DW_DLV_NO_ENTRY;
 	const char *name = shown_name(elf->sections[index].name);
 	uint64_t size = hsnap_elf_section_size(elf, &elf->sections[index]);
+	if (name && strstr(name, "lists") && !hsnap_sound_lists(elf, &elf->sections[index]))
+		size = 0;
 	if (name && size) { /* inflated when it is loaded, if ever */
 		ret->name = name;
 		ret->size = size;
@@ -86,46 +88,12 @@ static bool good(struct hsnap_dies *dies, int result, Dwarf_Error error)
 	return result == DW_DLV_OK;
 }
 
-struct unit_kinds {
-	bool split, types;
-};
-
-/*
- * Which kinds of units there are.  Of a split unit libdwarf searches for the other half, of a type
- * unit too where there is a supplementary file, and that search need not end where bytes are broken.
- */
-static struct unit_kinds find_unit_kinds(struct hsnap_elf *elf)
-{
-	struct unit_kinds kinds = { .types = hsnap_elf_find(elf, ".debug_types") || hsnap_elf_find(elf, ".zdebug_types") };
-	struct hsnap_elf_section *section = hsnap_elf_find(elf, ".debug_info");
-	uint64_t size;
-	const uint8_t *bytes = hsnap_elf_section_bytes(elf, section ? section : hsnap_elf_find(elf, ".zdebug_info"), &size);
-	if (!bytes)
-		return kinds;
-	struct hsnap_bytes b = hsnap_bytes(bytes, size);
-	while (hsnap_bytes_left(&b)) {
-		uint64_t length = hsnap_bytes_u32(&b);
-		if (length == UINT32_MAX)
-			length = hsnap_bytes_u64(&b);
-		struct hsnap_bytes unit = b;
-		uint16_t version = hsnap_bytes_u16(&unit);
-		uint8_t type = hsnap_bytes_u8(&unit);
-		if (version == 5 && !unit.bad) {
-			kinds.split |= type != DW_UT_compile && type != DW_UT_type && type != DW_UT_partial;
-			kinds.types |= type == DW_UT_type;
-		}
-		if (!hsnap_bytes_get(&b, length))
-			break;
-	}
-	return kinds;
-}
-
 enum hsnap_code hsnap_dies_init(struct hsnap_dies *dies, struct hsnap_elf *elf, struct hsnap_dies *alt,
 				struct hsnap_error *err)
 {
 	*dies = (struct hsnap_dies){ .elf = elf, .access = { .object = elf, .methods = &methods }, .alt = alt };
 	Dwarf_Error error = NULL;
-	struct unit_kinds kinds = find_unit_kinds(elf);
+	struct hsnap_unit_kinds kinds = hsnap_sound_unit_kinds(elf);
 	if (kinds.types)
 		dies->alt = alt = NULL; /* what is in it is unknown then */
 	if (kinds.split)

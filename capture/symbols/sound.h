@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* sound.h - what of a file's debug info libdwarf can be trusted with; private to dies.c. */
+#ifndef HSNAP_CAPTURE_SYMBOLS_SOUND_H
+#define HSNAP_CAPTURE_SYMBOLS_SOUND_H
+
+#include "capture/symbols/elf_file.h"
+
+/*
+ * Which kinds of units there are.  Of a split unit libdwarf searches for the other half, of a type
+ * unit too where there is a supplementary file, and that search need not end where bytes are broken.
+ */
+struct hsnap_unit_kinds {
+	bool split, types;
+};
+struct hsnap_unit_kinds hsnap_sound_unit_kinds(struct hsnap_elf *elf);
+
+/*
+ * Do the headers of .debug_rnglists or .debug_loclists fit from the first to the last?  Of a
+ * broken one libdwarf frees what it had read of the others, and then once more.
+ */
+bool hsnap_sound_lists(struct hsnap_elf *elf, struct hsnap_elf_section *section);
+
+#endif

@@ -73,6 +73,8 @@ typedef void hsnap_see_value(struct hsnap_follow *f, const struct hsnap_follow_p
 bool hsnap_follow_pointee(struct hsnap_follow *f, uint32_t index, uint32_t *ret);
 /* The CFA at an address; the last answer is kept. */
 struct hsnap_cfa hsnap_follow_cfa(struct hsnap_follow *f, uint64_t pc);
+/* The type of the variable, or of the word of it that is at its location; 0: not known. */
+uint32_t hsnap_follow_variable_type(struct hsnap_follow *f, const struct hsnap_scoped *variable);
 bool hsnap_follow_in_scope(const struct hsnap_scoped *variable, uint64_t pc);
 /* Is base + offset memory of this frame?  Then *ret names it in terms that last. */
 bool hsnap_follow_frame_slot(const struct hsnap_follow *f, const struct hsnap_follow_path *path, uint8_t base,

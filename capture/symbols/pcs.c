@@ -317,6 +317,8 @@ struct collect {
 static void see_location(void *context, const struct hsnap_location *location)
 {
 	struct collect *c = context;
+	if (location->piece && (c->one_place || c->pc != UINT64_MAX))
+		return; /* only who asks for all places can make something of a part */
 	if (c->one_place && c->found++)
 		return;
 	c->variable.location = *location;

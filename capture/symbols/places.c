@@ -7,6 +7,7 @@
 #include "snapshot/base/bytes.h"
 
 #define MAX_RANGES 65536
+#define MAX_OPERATIONS 64 /* of one expression */
 
 static bool good(struct hsnap_dies *dies, int result, Dwarf_Error error)
 {
@@ -253,45 +254,82 @@ bool hsnap_die_fixed_place(struct hsnap_dies *dies, Dwarf_Die die, uint64_t *ret
 	return ok;
 }
 
-/* Is the expression one register, or register + offset, and nothing else? */
-static bool simple_place(Dwarf_Locdesc_c entry, uint64_t num_ops, struct hsnap_dies *dies,
-			 struct hsnap_location *ret)
+struct operation {
+	uint8_t op;
+	uint64_t a, b;
+};
+
+static bool operation_at(struct hsnap_dies *dies, Dwarf_Locdesc_c entry, uint64_t index, struct operation *ret)
 {
 	Dwarf_Small op = 0;
 	Dwarf_Unsigned a = 0, b = 0, c = 0, raw1, raw2, raw3, branch;
 	Dwarf_Error error = NULL;
-	if (num_ops != 1 || !good(dies, dwarf_get_location_op_value_d(entry, 0, &op, &a, &b, &c, &raw1, &raw2, &raw3,
-								      &branch, &error), error))
+	if (!good(dies, dwarf_get_location_op_value_d(entry, index, &op, &a, &b, &c, &raw1, &raw2, &raw3, &branch,
+						      &error), error))
 		return false;
-	uint64_t number = 0;
-	if (op >= DW_OP_reg0 && op <= DW_OP_reg31) {
-		ret->kind = HSNAP_LOCATION_REGISTER;
-		number = op - DW_OP_reg0;
-	} else if (op == DW_OP_regx) {
-		ret->kind = HSNAP_LOCATION_REGISTER;
-		number = a;
-	} else if (op >= DW_OP_breg0 && op <= DW_OP_breg31) {
-		ret->kind = HSNAP_LOCATION_MEMORY;
-		number = op - DW_OP_breg0;
-		ret->offset = (int64_t)a;
-	} else if (op == DW_OP_bregx) {
-		ret->kind = HSNAP_LOCATION_MEMORY;
-		number = a;
-		ret->offset = (int64_t)b;
-	} else if (op == DW_OP_fbreg) {
-		ret->kind = HSNAP_LOCATION_FRAME;
-		ret->offset = (int64_t)a;
-	} else {
-		return false; /* entry values, computed values, pieces: no place */
-	}
-	if (number > UINT8_MAX)
-		return false;
-	ret->number = (uint8_t)number;
+	*ret = (struct operation){ op, a, b };
 	return true;
 }
 
+/* Is the operation one register, or register + offset?  Entry values, computed ones: no place. */
+static bool simple_place(const struct operation *o, struct hsnap_location *ret)
+{
+	uint64_t number = 0;
+	ret->offset = 0;
+	if (o->op >= DW_OP_reg0 && o->op <= DW_OP_reg31) {
+		ret->kind = HSNAP_LOCATION_REGISTER;
+		number = o->op - DW_OP_reg0;
+	} else if (o->op == DW_OP_regx) {
+		ret->kind = HSNAP_LOCATION_REGISTER;
+		number = o->a;
+	} else if (o->op >= DW_OP_breg0 && o->op <= DW_OP_breg31) {
+		ret->kind = HSNAP_LOCATION_MEMORY;
+		number = o->op - DW_OP_breg0;
+		ret->offset = (int64_t)o->a;
+	} else if (o->op == DW_OP_bregx) {
+		ret->kind = HSNAP_LOCATION_MEMORY;
+		number = o->a;
+		ret->offset = (int64_t)o->b;
+	} else if (o->op == DW_OP_fbreg) {
+		ret->kind = HSNAP_LOCATION_FRAME;
+		ret->offset = (int64_t)o->a;
+	} else {
+		return false;
+	}
+	ret->number = (uint8_t)number;
+	return number <= UINT8_MAX;
+}
+
+typedef void see_location(void *context, const struct hsnap_location *location);
+
+/* One place, or pieces: each a place or nothing, and its size. */
+static void see_expression(struct hsnap_dies *dies, Dwarf_Locdesc_c entry, uint64_t num_ops,
+			   struct hsnap_location *location, see_location *see, void *context)
+{
+	struct operation o;
+	unsigned num = 0; /* operations of this piece */
+	bool placed = false;
+	if (num_ops == 1) {
+		if (operation_at(dies, entry, 0, &o) && simple_place(&o, location))
+			see(context, location);
+		return;
+	}
+	location->piece = true;
+	for (uint64_t i = 0; i < num_ops && i < MAX_OPERATIONS && operation_at(dies, entry, i, &o); i++) {
+		if (o.op != DW_OP_piece) {
+			placed = !num++ && simple_place(&o, location);
+			continue;
+		}
+		if (placed && o.a == 8)
+			see(context, location);
+		placed = false;
+		num = 0;
+		location->into += o.a;
+	}
+}
+
 void hsnap_die_locations(struct hsnap_dies *dies, Dwarf_Die die, unsigned what,
-			 void (*see)(void *context, const struct hsnap_location *location), void *context)
+			 see_location *see, void *context)
 {
 	unsigned form;
 	Dwarf_Attribute attribute = attribute_of(dies, die, what, &form);
@@ -317,14 +355,12 @@ void hsnap_die_locations(struct hsnap_dies *dies, Dwarf_Die die, unsigned what,
 								  &high, &num_ops, &entry, &source, &at, &where,
 								  &error), error))
 				break;
-			if (unavailable || !simple_place(entry, num_ops, dies, &location))
-				continue;
 			if (list) {
 				location.low = low;
 				location.high = high;
 			}
-			if (location.low < location.high)
-				see(context, &location);
+			if (!unavailable && location.low < location.high)
+				see_expression(dies, entry, num_ops, &location, see, context);
 		}
 		dwarf_loc_head_c_dealloc(head);
 	}

@@ -28,10 +28,12 @@ struct hsnap_location {
 	enum hsnap_location_kind kind;
 	uint8_t number;
 	bool single;
+	bool piece;    /* only the word at `into` of the variable is there: a struct taken apart */
+	uint64_t into;
 	int64_t offset;
 };
 
-/* Call see() for each place of the variable that is one register, or one address in memory. */
+/* Call see() for each place of the variable, or of a word of it, that is a register or in memory. */
 void hsnap_die_locations(struct hsnap_dies *dies, Dwarf_Die die, unsigned attribute,
 			 void (*see)(void *context, const struct hsnap_location *location),
 			 void *context);

@@ -55,7 +55,7 @@ static void look_around(struct hsnap_follow *f, struct hsnap_follow_path *path)
 			if (!slot || !slot->value.result)
 				continue;
 		}
-		add_witness(f, path->steps, hsnap_table_type(f->reader, v->type));
+		add_witness(f, path->steps, hsnap_follow_variable_type(f, v));
 	}
 }
 

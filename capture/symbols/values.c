@@ -106,6 +106,15 @@ bool hsnap_follow_variable_slot(struct hsnap_follow *f, const struct hsnap_follo
 	return cfa.known && hsnap_follow_frame_slot(f, path, cfa.number, l->offset + cfa.offset, ret);
 }
 
+uint32_t hsnap_follow_variable_type(struct hsnap_follow *f, const struct hsnap_scoped *variable)
+{
+	bool array_start;
+	uint32_t type = hsnap_table_type(f->reader, variable->type);
+	if (!variable->location.piece)
+		return type == HSNAP_UNKNOWN_TYPE ? 0 : type;
+	return type_at(f, type, (int64_t)variable->location.into, &array_start);
+}
+
 bool hsnap_follow_in_scope(const struct hsnap_scoped *variable, uint64_t pc)
 {
 	return pc >= variable->location.low && pc < variable->location.high;
@@ -160,7 +169,8 @@ static struct hsnap_follow_value local_value(struct hsnap_follow *f, const struc
 	for (size_t i = 0; i < f->cache->variables.num; i++) {
 		const struct hsnap_scoped *v = &f->cache->variables.items[i];
 		struct hsnap_follow_slot at;
-		if (!hsnap_follow_in_scope(v, path->pc) || !hsnap_follow_variable_slot(f, path, v, &at) || at.base != where->base)
+		if (v->location.piece || !hsnap_follow_in_scope(v, path->pc) ||
+		    !hsnap_follow_variable_slot(f, path, v, &at) || at.base != where->base)
 			continue;
 		uint32_t type = hsnap_table_type(f->reader, v->type);
 		if (where->offset < at.offset || (uint64_t)(where->offset - at.offset) >= hsnap_table_size(f->reader, type))
@@ -181,7 +191,7 @@ static void register_values(struct hsnap_follow *f, const struct hsnap_follow_pa
 		const struct hsnap_scoped *v = &f->cache->variables.items[i];
 		struct hsnap_follow_value value = { 0 };
 		if (v->location.kind != HSNAP_LOCATION_REGISTER || v->location.number != reg || !hsnap_follow_in_scope(v, path->pc) ||
-		    !hsnap_follow_pointee(f, hsnap_table_type(f->reader, v->type), &value.into) || !value.into ||
+		    !hsnap_follow_pointee(f, hsnap_follow_variable_type(f, v), &value.into) || !value.into ||
 		    value.into == HSNAP_UNKNOWN_TYPE)
 			continue;
 		see(f, path, &value, context);

@@ -26,6 +26,8 @@ struct candidate {
 struct site {
 	struct candidate candidates[MAX_CANDIDATES];
 	uint32_t num;
+	uint64_t size;       /* of its first block */
+	bool varied;         /* others have other sizes */
 	bool hinted;         /* a template argument of who allocates, and no variable */
 	bool single;         /* hinted: it makes one object at a time */
 	/* Once decided: */
@@ -188,8 +190,13 @@ static void see_sizes(struct sites *sites)
 	struct hsnap_work *work = sites->work;
 	for (uint32_t b = 0; b < work->num_blocks; b++) {
 		struct site *site = site_of_block(sites, &work->heap->blocks.items[b]);
-		for (uint32_t i = 0; site && i < site->num; i++)
-			see_size(work, &site->candidates[i], hsnap_block_size(&work->heap->blocks.items[b]));
+		if (!site)
+			continue;
+		uint64_t size = hsnap_block_size(&work->heap->blocks.items[b]);
+		site->varied |= site->size && site->size != size;
+		site->size = size;
+		for (uint32_t i = 0; i < site->num; i++)
+			see_size(work, &site->candidates[i], size);
 	}
 }
 
@@ -223,6 +230,15 @@ static void decide_hinted(const struct hsnap_symbols *symbols, struct site *site
 	site->rank = fit > 1 ? HSNAP_RANK_SITE : HSNAP_RANK_TOLD;
 }
 
+/* A multiple that never varies may as well be the object and what was put behind it. */
+static enum hsnap_rank rank_of(const struct hsnap_symbols *symbols, const struct site *site, int fit)
+{
+	if (fit == 1)
+		return HSNAP_RANK_TOLD;
+	bool doubtful = fit == 3 && !site->varied && hsnap_dtype(symbols, site->type)->kind != HSNAP_DTYPE_POINTER;
+	return doubtful ? HSNAP_RANK_GUESS : HSNAP_RANK_SITE;
+}
+
 static void decide(const struct hsnap_symbols *symbols, struct site *site)
 {
 	int best = 0;
@@ -242,7 +258,7 @@ static void decide(const struct hsnap_symbols *symbols, struct site *site)
 		return;
 	}
 	site->form = best >= 4 ? HSNAP_FORM_ONE : best == 3 ? HSNAP_FORM_RUN : HSNAP_FORM_BYTES;
-	site->rank = best > 1 ? HSNAP_RANK_SITE : HSNAP_RANK_TOLD;
+	site->rank = rank_of(symbols, site, best);
 }
 
 /* A pointer to a smaller struct may be all that the caller knows of a larger one. */

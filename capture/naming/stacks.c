@@ -99,14 +99,18 @@ enum hsnap_code hsnap_copy_stacks(struct hsnap_work *work, struct hsnap_error *e
 	return HSNAP_OK;
 }
 
-/* Functions that only hand on what they allocate: the standard library's, and who says so by its name. */
+/* Functions that only hand on what they allocate: the standard libraries', and who says so by its name. */
 static bool is_allocator_name(const char *name)
 {
 	static const char *const prefixes[] = { "operator new", "std::", "__gnu_cxx::" };
+	static const char *const parts[] = { "alloc", "strdup", "strndup", "wcsdup", "asprintf", "getdelim" };
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
 		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
 			return true;
-	return strcasestr(name, "alloc");
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (strcasestr(name, parts[i]))
+			return true;
+	return false;
 }
 
 const struct hsnap_frame *hsnap_label_frame(const struct hsnap_work *work, uint32_t stack)

@@ -257,6 +257,8 @@ Test(names, the_variable_at_the_call_site)
 	} rows[] = {
 		{ "equal", NODE, { 32, 32 }, "2 Node exact unreachable" },
 		{ "multiples, one of them single", NODE, { 32, 96 }, "2 Node[] exact unreachable" },
+		{ "always the same multiple", NODE, { 96, 96 }, "2 Node[] inferred unreachable" },
+		{ "always the same multiple, of pointers", NODE_POINTER, { 64, 64 }, "2 Node *[] exact unreachable" },
 		{ "neither", NODE, { 32, 40 }, "1 40 bytes from make label unreachable; 1 32 bytes from make label unreachable" },
 		{ "pointers", NODE_POINTER, { 8, 64 }, "2 Node *[] exact unreachable" },
 		{ "flexible", TABLE, { 8, 48 }, "2 Table exact unreachable" },
@@ -315,7 +317,7 @@ Test(names, a_site_that_knows_only_the_start_of_what_it_made)
 		const char *rows;
 	} rows[] = {
 		{ 0x1234, "1 64 bytes from make label unreachable" },
-		{ 0, "1 Head[] exact unreachable" },
+		{ 0, "1 Head[] inferred unreachable" },
 	};
 	for (size_t i = 0; i < 2; i++) {
 		struct world *w = world_create();
@@ -331,6 +333,24 @@ Test(names, a_site_that_knows_only_the_start_of_what_it_made)
 	}
 }
 
+/* struct Derived { struct Head head; … }, made by who only knows Head, and how large it is to be. */
+Test(names, a_base_that_is_allocated_by_the_size_of_what_is_derived)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id head = world_type(w, "Head", STRUCT, 16), derived = world_type(w, "Derived", STRUCT, 32);
+	MEMBERS(w, head, { "kind", 0, t.number }, { "next", 8, world_pointer(w, head) });
+	MEMBERS(w, derived, { "head", 0, head }, { "x", 16, t.number }, { "y", 24, t.number });
+	world_variable(w, "g", WORLD_DATA, world_pointer(w, derived));
+	world_pc(w, WORLD_TEXT + 16, "make");
+	world_result(w, head, false);
+	world_set(w, WORLD_DATA, world_block(w, 32, STACK(w, WORLD_TEXT + 16)));
+	world_block(w, 32, STACK(w, WORLD_TEXT + 16));
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 Derived proved; 1 Head[] inferred unreachable");
+	world_destroy(w);
+}
+
 Test(names, labels_climb_out_of_wrappers)
 {
 	struct world *w = world_create();
@@ -338,12 +358,15 @@ Test(names, labels_climb_out_of_wrappers)
 	world_pc(w, WORLD_TEXT + 32, "parse_line");
 	world_pc(w, WORLD_TEXT + 48, "PyMem_Malloc");
 	world_pc(w, WORLD_TEXT + 64, "zrealloc");
+	world_pc(w, WORLD_TEXT + 80, "__strdup");
 	world_block(w, 64, STACK(w, WORLD_TEXT + 16, WORLD_TEXT + 32));
 	world_block(w, 48, STACK(w, WORLD_TEXT + 48, WORLD_TEXT + 32));
 	world_block(w, 32, STACK(w, WORLD_TEXT + 64));
+	world_block(w, 24, STACK(w, WORLD_TEXT + 80, WORLD_TEXT + 32));
 	world_name(w);
 	cr_expect_str_eq(world_rows(w), "1 64 bytes from parse_line label unreachable; "
-			 "1 48 bytes from parse_line label unreachable; 1 32 bytes from zrealloc label unreachable");
+			 "1 48 bytes from parse_line label unreachable; 1 32 bytes from zrealloc label unreachable; "
+			 "1 24 bytes from parse_line label unreachable");
 	world_destroy(w);
 }
 

@@ -165,17 +165,34 @@ static void add_frame(struct hsnap_line *to, const struct hsnap_emit *emit,
 		hsnap_line_add(to, ")");
 }
 
+/* The frames at the start of a call site that are the C++ library's own, where any other follows. */
+static uint32_t library_frames(const struct hsnap_snapshot *snapshot, const struct hsnap_stack *stack)
+{
+	static const char *const prefixes[] = { "std::", "__gnu_cxx::", "operator new" };
+	size_t num = sizeof(prefixes) / sizeof(*prefixes);
+	for (uint32_t i = 0; i < stack->num_frames; i++) {
+		const char *function = hsnap_text(snapshot, snapshot->frames.items[stack->first_frame + i].function);
+		size_t p = 0;
+		while (p < num && strncmp(function, prefixes[p], strlen(prefixes[p])))
+			p++;
+		if (p == num)
+			return i;
+	}
+	return 0;
+}
+
 void hsnap_add_site(struct hsnap_line *to, const struct hsnap_emit *emit,
 		    const struct hsnap_snapshot *snapshot, uint32_t site)
 {
 	const struct hsnap_stack *stack = &snapshot->stacks.items[site];
 	if (!stack->num_frames)
 		hsnap_line_add(to, "an unknown place");
-	for (uint32_t i = 0; i < stack->num_frames; i++) {
+	uint32_t first = emit->options->full_names ? 0 : library_frames(snapshot, stack);
+	for (uint32_t i = first; i < stack->num_frames; i++) {
 		const struct hsnap_frame *frame = &snapshot->frames.items[stack->first_frame + i];
-		if (i)
+		if (i > first)
 			hsnap_line_addf(to, " %s ", emit->symbols->from);
-		if (i == MOST_FRAMES && !emit->options->full_names) {
+		if (i - first == MOST_FRAMES && !emit->options->full_names) {
 			hsnap_line_add(to, emit->symbols->more);
 			break;
 		}

@@ -116,7 +116,7 @@ static void write_twins(void)
 static void write_paths(void)
 {
 	struct hsnap_snapshot *s = make(&(struct graph_text){
-		.types = TYPES, .stacks = "make(a.c:1)<main(m.c:9) add(b.c:2)<main(m.c:9)",
+		.types = TYPES, .stacks = "make(a.c:1)<main(m.c:9) std::allocate(n.h:1)<add(b.c:2)<main(m.c:9)",
 		.roots = "global:cart=Cart@cart.c:3 static:seen=Item*@cart.c:8/lookup stack:found=Item*/lookup%worker register:rbx%main "
 			 "thread-local:last=Item*@cart.c:4 kernel:epoll_5 mapping:pool!",
 		.blocks = "t*7:Tree i*12:Item p*3:Page&1 x:char[]/40 y:char[]/50 lone*2:Item&2 n*4:Node&2 kept:Item",

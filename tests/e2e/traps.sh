@@ -34,6 +34,12 @@ for way in epoll key pool fibre heap-fibre timer thread-local function-static; d
 	check "held by $way: no leaks" no_leaks
 	check "held by $way: all are counted" counted Connection 40 2560
 done
+if snapshot_of "$FIXTURES/traps/trap-plugins" "$FIXTURES/traps/trap-first.so" "$FIXTURES/traps/trap-second.so"; then
+	check "plugins: one that came later names its own objects" counted Second 40 2240
+	check "plugins: and nothing of who was there before" jq -e '
+		[.types[] | select(.type == "First")] == [] and ([.types[] | select(.type == null) | .bytes] | add) >= 2240' show.json
+	check "plugins: no leaks" no_leaks
+fi
 
 # planted TYPE COUNT SIZE - up to three fewer, never one more.
 planted() {

@@ -108,6 +108,7 @@ uint32_t hsnap_agent_site(const uintptr_t *frame);
  * address is in the place of the entry. */
 #define HSNAP_CALLER_BITS 12
 extern uint64_t hsnap_agent_callers[1u << HSNAP_CALLER_BITS];
+void hsnap_agent_forget_callers(void); /* where a module was unloaded */
 
 static inline uint64_t *hsnap_agent_caller(uintptr_t pc)
 {

@@ -133,8 +133,24 @@ static __attribute__((noinline)) uint32_t intern_slowly(const uint64_t *pcs, uin
 	return site;
 }
 
+/* The last unload of a module through which the stack leads: code that has come to its place since
+ * makes stacks of its own. */
+static __attribute__((noinline)) uint64_t last_unload(const uint64_t *pcs, uint32_t num)
+{
+	uint64_t last = 0;
+	for (unsigned i = 0; i < HSNAP_NUM_UNLOADS; i++) {
+		const struct hsnap_wire_unload *unload = &hsnap_agent_directory.unloads[i];
+		for (uint32_t p = 0; p < num && unload->number > last; p++)
+			if (pcs[p] - unload->start < unload->end - unload->start)
+				last = unload->number;
+	}
+	return last;
+}
+
 static inline uint32_t intern(const uint64_t *pcs, uint32_t num, uint32_t sure, uint64_t hash)
 {
+	if (UNLIKELY(__atomic_load_n(&hsnap_agent_directory.num_unloads, __ATOMIC_RELAXED)))
+		hash += last_unload(pcs, num) * 0xc2b2ae3d27d4eb4d;
 	hash ^= hash >> 32;
 	hash *= 0x9e3779b97f4a7c15;
 	hash ^= hash >> 29;
@@ -148,6 +164,13 @@ static inline uint32_t intern(const uint64_t *pcs, uint32_t num, uint32_t sure, 
 /* ---- sites ---- */
 
 uint64_t hsnap_agent_callers[1u << HSNAP_CALLER_BITS];
+
+void hsnap_agent_forget_callers(void)
+{
+	for (size_t i = 0; i < 1u << HSNAP_CALLER_BITS; i++)
+		if (__atomic_load_n(&hsnap_agent_callers[i], __ATOMIC_RELAXED))
+			__atomic_store_n(&hsnap_agent_callers[i], 0, __ATOMIC_RELAXED);
+}
 
 static uint32_t site_of_caller(uintptr_t pc)
 {

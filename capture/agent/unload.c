@@ -72,6 +72,7 @@ static __attribute__((noinline)) void compare(const struct loaded *before)
 	for (uint32_t i = 0; i < before->num && i < MOST_MODULES; i++)
 		if (!is_in(&after, before->modules[i]))
 			note(before->modules[i]);
+	hsnap_agent_forget_callers(); /* now that what is found anew is known to be new */
 }
 
 EXPORTED int dlclose(void *handle)

@@ -4,6 +4,11 @@
 
 #include "snapshot/format/columns.h"
 
+/*
+ * The two tables of a chunk, of kinds and of patterns, are our own: each node is looked up in both.
+ * With uthash tests/bench/bench_format.c took 0.40 s of processor time to write 2 million blocks
+ * with edges instead of 0.32, and without edges 0.17 instead of 0.13.
+ */
 #define TABLE_MASK (2 * HSNAP_CHUNK_NODES - 1)
 
 /* The most bytes that a node can take in each column. */

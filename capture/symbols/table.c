@@ -70,9 +70,12 @@ uint32_t hsnap_table_find(const struct hsnap_reader *reader, hsnap_die_key key)
 /* Index of the new type, or 0 where there is one already or no memory. */
 uint32_t hsnap_reader_table_add(struct hsnap_reader *reader, const struct hsnap_raw_type *type)
 {
-	if (hsnap_table_find(reader, type->key))
+	struct hsnap_type_entry *entry;
+	unsigned hash;
+	HASH_VALUE(&type->key, sizeof(type->key), hash);
+	HASH_FIND_BYHASHVALUE(hh, reader->table, &type->key, sizeof(type->key), hash, entry);
+	if (entry)
 		return 0;
-	struct hsnap_type_entry *entry = NULL;
 	if (reader->types.num < UINT32_MAX / 2 && hsnap_vec_reserve(&reader->types, 1))
 		entry = calloc(1, sizeof(*entry));
 	if (!entry)
@@ -80,7 +83,7 @@ uint32_t hsnap_reader_table_add(struct hsnap_reader *reader, const struct hsnap_
 	uint32_t index = (uint32_t)reader->types.num;
 	entry->key = type->key;
 	entry->index = index;
-	HASH_ADD(hh, reader->table, key, sizeof(entry->key), entry);
+	HASH_ADD_BYHASHVALUE(hh, reader->table, key, sizeof(entry->key), hash, entry);
 	if (!entry)
 		return hsnap_table_no_memory(reader);
 	reader->types.items[reader->types.num++] = *type;

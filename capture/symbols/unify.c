@@ -11,11 +11,9 @@
  * A declaration is what its own unit defines under that name; else what all
  * definitions of that name in the module agree on; else it stays incomplete.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "capture/symbols/reader.h"
-#include "snapshot/base/cleanup.h"
 
 #define MAX_ROUNDS 64   /* a difference further away than this is not seen: hostile only */
 #define MAX_PASSES 4    /* of resolving declarations, each of which can settle others */
@@ -29,7 +27,8 @@ struct unify {
 	uint64_t *hash, *next;
 	uint32_t *id;        /* per type: in out->types, 0 = not there yet */
 	uint32_t *first;     /* per type: the first of its class */
-	uint64_t *sorted;    /* scratch of count_classes() */
+	uint64_t *set;       /* scratch of count_classes(): hashes at their place or behind it, 0 = empty */
+	size_t set_size;
 };
 
 static void unify_deinit(struct unify *u)
@@ -41,7 +40,7 @@ static void unify_deinit(struct unify *u)
 	free(u->next);
 	free(u->id);
 	free(u->first);
-	free(u->sorted);
+	free(u->set);
 }
 
 /* --- names and declarations of one unit --- */
@@ -195,19 +194,24 @@ static uint64_t hash_of(const struct unify *u, uint32_t index)
 	return index == HSNAP_UNKNOWN_TYPE ? 2 : index ? u->hash[index] : 0;
 }
 
-static int compare_hashes(const void *a, const void *b)
+/*
+ * A set of hashes of our own, since it is filled and dropped in each of some dozen rounds: a million
+ * take 0.02 s, sorted 0.09 s, in uthash 0.18 s.  With sorting, take of the C++ bookstore after ten
+ * customers was 1.4 s of processor time instead of 0.9.
+ */
+static size_t count_classes(struct unify *u, const uint64_t *hash)
 {
-	const uint64_t *x = a, *y = b;
-	return (*x > *y) - (*x < *y);
-}
-
-static size_t count_classes(struct unify *u)
-{
-	size_t count = 0;
-	memcpy(u->sorted, u->hash, u->num * sizeof(*u->sorted));
-	qsort(u->sorted + 1, u->num - 1, sizeof(*u->sorted), compare_hashes);
-	for (size_t i = 1; i < u->num; i++)
-		count += i == 1 || u->sorted[i] != u->sorted[i - 1];
+	size_t count = 0, mask = u->set_size - 1;
+	memset(u->set, 0, u->set_size * sizeof(*u->set));
+	for (size_t i = 1; i < u->num; i++) {
+		size_t at = hash[i] * 0x9e3779b97f4a7c15u >> 20 & mask;
+		while (u->set[at] && u->set[at] != hash[i])
+			at = (at + 1) & mask;
+		if (!u->set[at]) {
+			u->set[at] = hash[i];
+			count++;
+		}
+	}
 	return count;
 }
 
@@ -241,10 +245,10 @@ static void refine(struct unify *u)
 		u->hash[i] = type->kind == HSNAP_RAW_DECLARATION ? mix(99, type->name) | 1
 			     : type->kind == HSNAP_RAW_ALIAS	 ? 1 : shallow_hash(reader, type);
 	}
-	size_t count = count_classes(u);
+	size_t count = count_classes(u, u->hash);
 	for (unsigned round = 0; round < MAX_ROUNDS; round++) {
 		refine_round(u);
-		size_t now = count_classes(u);
+		size_t now = count_classes(u, u->hash);
 		if (now == count)
 			break;
 		count = now;
@@ -336,26 +340,25 @@ static void load_all(struct hsnap_reader *reader)
 
 /* --- writing the types out --- */
 
-static int compare_classes(const void *a, const void *b, void *context)
-{
-	const struct unify *u = context;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	int order = compare_hashes(&u->hash[x], &u->hash[y]);
-	return order ? order : (x > y) - (x < y);
-}
-
 static bool find_firsts(struct unify *u)
 {
-	hsnap_auto(hsnap_freep) uint32_t *order = calloc(u->num, sizeof(*order));
-	if (!order)
+	/* The set holds hashes: beside it, who had each first. */
+	uint32_t *who = calloc(u->set_size, sizeof(*who));
+	size_t mask = u->set_size - 1;
+	if (!who)
 		return false;
-	for (uint32_t i = 1; i < u->num; i++)
-		order[i] = i;
-	qsort_r(order + 1, u->num - 1, sizeof(*order), compare_classes, u);
+	memset(u->set, 0, u->set_size * sizeof(*u->set));
 	for (uint32_t i = 1; i < u->num; i++) {
-		bool alike = i > 1 && u->hash[order[i]] == u->hash[order[i - 1]];
-		u->first[order[i]] = alike ? u->first[order[i - 1]] : order[i];
+		size_t at = u->hash[i] * 0x9e3779b97f4a7c15u >> 20 & mask;
+		while (u->set[at] && u->set[at] != u->hash[i])
+			at = (at + 1) & mask;
+		if (!u->set[at]) {
+			u->set[at] = u->hash[i];
+			who[at] = i;
+		}
+		u->first[i] = who[at];
 	}
+	free(who);
 	return true;
 }
 
@@ -538,7 +541,9 @@ enum hsnap_code hsnap_unify_all(struct hsnap_reader *reader, struct hsnap_error 
 	enum hsnap_code code = hsnap_unify_units(reader, err);
 	if (code)
 		return code;
-	struct unify u = { .reader = reader, .num = reader->types.num };
+	struct unify u = { .reader = reader, .num = reader->types.num, .set_size = 4096 };
+	while (u.set_size < u.num * 2)
+		u.set_size *= 2;
 	u.target = calloc(u.num, sizeof(*u.target));
 	u.member = calloc(reader->members.num + 1, sizeof(*u.member));
 	u.argument = calloc(reader->arguments.num + 1, sizeof(*u.argument));
@@ -546,9 +551,9 @@ enum hsnap_code hsnap_unify_all(struct hsnap_reader *reader, struct hsnap_error 
 	u.next = calloc(u.num, sizeof(*u.next));
 	u.id = calloc(u.num, sizeof(*u.id));
 	u.first = calloc(u.num, sizeof(*u.first));
-	u.sorted = calloc(u.num, sizeof(*u.sorted));
+	u.set = calloc(u.set_size, sizeof(*u.set));
 	struct definitions list = { 0 };
-	bool ok = u.target && u.member && u.argument && u.hash && u.next && u.id && u.first && u.sorted &&
+	bool ok = u.target && u.member && u.argument && u.hash && u.next && u.id && u.first && u.set &&
 		  list_definitions(reader, &list);
 	if (ok)
 		link_all(&u);

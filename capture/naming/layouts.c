@@ -32,7 +32,8 @@ static void set_bit(uint64_t *bits, uint64_t offset)
 	bits[offset / 512] |= (uint64_t)1 << (offset / 8 % 64);
 }
 
-static void mark(struct hsnap_work *work, struct hsnap_layout *layout, hsnap_dtype_id type, uint64_t offset,
+/* false: out of memory. */
+static bool mark(struct hsnap_work *work, struct hsnap_layout *layout, hsnap_dtype_id type, uint64_t offset,
 		 unsigned depth)
 {
 	const struct hsnap_plan *plan = hsnap_plan_of(&work->plans, type);
@@ -42,15 +43,20 @@ static void mark(struct hsnap_work *work, struct hsnap_layout *layout, hsnap_dty
 		if (slot->kind == HSNAP_SLOT_EACH) {
 			uint64_t each = hsnap_dtype(work->symbols, slot->type)->size;
 			for (uint64_t n = 0; n < slot->count && at < layout->size && depth < MAX_DEPTH; n++, at += each)
-				mark(work, layout, slot->type, at, depth + 1);
+				if (!mark(work, layout, slot->type, at, depth + 1))
+					return false;
 			continue;
 		}
+		if ((at % 8 || layout->size % 8) && at < layout->size && layout->size - at >= 8 &&
+		    !hsnap_vec_push(&layout->packed, (uint32_t)at))
+			return false;
 		for (unsigned w = 0; w < words_of(slot->kind) && !(at % 8) && at < layout->size; w++, at += 8) {
 			set_bit(layout->strong, at);
 			if (is_aligned(work->symbols, slot))
 				set_bit(layout->aligned, at);
 		}
 	}
+	return true;
 }
 
 /* What is left of the work that one type is worth; hostile members overlap without end. */
@@ -129,7 +135,8 @@ static bool make_bitmaps(struct hsnap_work *work, struct hsnap_layout *layout, h
 	layout->aligned = calloc(num, sizeof(*layout->aligned));
 	if (!layout->strong || !layout->aligned)
 		return false;
-	mark(work, layout, type, 0, 0);
+	if (!mark(work, layout, type, 0, 0))
+		return false;
 	for (size_t i = 0; layout->possible && i < num; i++)
 		layout->possible[i] |= layout->strong[i];
 	return true;

@@ -29,6 +29,7 @@ static void work_deinit(struct hsnap_work *work)
 		free(work->layouts[i].strong);
 		free(work->layouts[i].aligned);
 		free(work->layouts[i].possible);
+		hsnap_vec_deinit(&work->layouts[i].packed);
 	}
 	free(work->layouts);
 	hsnap_plans_deinit(&work->plans);

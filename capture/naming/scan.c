@@ -5,6 +5,8 @@
  * Work is cut into pieces of some megabytes.  Each piece fills a buffer of its
  * own, in order; the buffers are then laid end to end.  Memory is read once.
  */
+#include <stdlib.h>
+
 #include "capture/naming/work.h"
 #include "snapshot/base/pages.h"
 #include "snapshot/base/parallel.h"
@@ -116,6 +118,53 @@ static bool scan_stretch(const struct hsnap_work *work, struct hsnap_window *rea
 	return true;
 }
 
+/* The declared pointers of packed structs that stand between the words. */
+static bool scan_packed(const struct hsnap_work *work, struct hsnap_window *reader, const struct stretch *stretch,
+			uint64_t end, uint32_t *hint, struct half_edges *edges)
+{
+	if (!stretch->type || !work->layouts || stretch->form == HSNAP_FORM_BYTES)
+		return true;
+	const struct hsnap_layout *layout = &work->layouts[stretch->type];
+	uint64_t offset = 0, size = end - stretch->base;
+	for (; layout->packed.num && size - offset >= layout->size; offset += layout->size) {
+		for (size_t i = 0; i < layout->packed.num; i++) {
+			uint64_t at = stretch->base + offset + layout->packed.items[i], word;
+			if (!(at % 8) || !hsnap_window_word(reader, at, &word))
+				continue;
+			uint32_t block = hsnap_block_index_find(&work->index, word, hint);
+			uint64_t place = at - stretch->base;
+			if (block == HSNAP_NO_BLOCK || block == stretch->self)
+				continue;
+			if (!hsnap_vec_push(edges, (struct hsnap_half_edge){ .block = block,
+					.offset = place < HSNAP_OFFSET_BEYOND ? (uint32_t)place : HSNAP_OFFSET_BEYOND }))
+				return false;
+		}
+		if (stretch->form == HSNAP_FORM_ONE)
+			break;
+	}
+	return true;
+}
+
+static int compare_edges(const void *a, const void *b)
+{
+	const struct hsnap_half_edge *x = a, *y = b;
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* A whole block or variable; its edges end up in order of offset. */
+static bool scan_whole(const struct hsnap_work *work, struct hsnap_window *reader, const struct stretch *stretch,
+		       uint64_t end, uint32_t *hint, struct half_edges *edges)
+{
+	size_t before = edges->num;
+	if (!scan_stretch(work, reader, stretch, stretch->base, end, hint, edges))
+		return false;
+	size_t words = edges->num;
+	bool done = scan_packed(work, reader, stretch, end, hint, edges);
+	if (edges->num > words)
+		qsort(edges->items + before, edges->num - before, sizeof(*edges->items), compare_edges);
+	return done;
+}
+
 static void scan_root_piece(void *context, size_t i)
 {
 	const struct scan *scan = context;
@@ -126,7 +175,9 @@ static void scan_root_piece(void *context, size_t i)
 	struct hsnap_window reader;
 	hsnap_window_init(&reader, scan->work->target);
 	uint32_t hint = 0;
-	piece->failed = !scan_stretch(scan->work, &reader, &stretch, piece->start, piece->end, &hint, &piece->edges);
+	bool whole = piece->start == segment->address && piece->end == segment->address + segment->size;
+	piece->failed = whole ? !scan_whole(scan->work, &reader, &stretch, piece->end, &hint, &piece->edges)
+			      : !scan_stretch(scan->work, &reader, &stretch, piece->start, piece->end, &hint, &piece->edges);
 }
 
 static bool add_value(struct hsnap_work *work, struct hsnap_segment *segment, struct half_edges *edges)
@@ -220,7 +271,7 @@ static void scan_block_piece(void *context, size_t i)
 		struct stretch stretch = { .base = block->address, .self = b, .type = claim->type,
 					   .form = claim->form };
 		size_t before = piece->edges.num;
-		piece->failed |= !scan_stretch(work, &reader, &stretch, block->address, end, &hint, &piece->edges);
+		piece->failed |= !scan_whole(work, &reader, &stretch, end, &hint, &piece->edges);
 		scan->counts[b] = (uint32_t)(piece->edges.num - before);
 	}
 }

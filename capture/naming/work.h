@@ -67,6 +67,7 @@ struct hsnap_layout {
 	uint64_t *strong;   /* bit w: word w of the type; NULL: none */
 	uint64_t *aligned;  /* likewise: of those, the ones to something that lies at multiples of 8 */
 	uint64_t *possible; /* likewise: not just small numbers and what lies between them; NULL: all */
+	struct hsnap_vec(uint32_t) packed; /* offsets of declared pointers that need not stand at whole words */
 	uint64_t tail_offset;     /* flexible types: where the tail begins */
 	hsnap_dtype_id tail;      /* what its elements are; 0 = no tail */
 };

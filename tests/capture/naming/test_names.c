@@ -669,6 +669,29 @@ Test(names, a_text_behind_its_header)
 	}
 }
 
+/* struct { char c; char *text; int n; } without gaps: in a block, in runs, in a variable. */
+Test(names, pointers_of_packed_structs_hold)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id packed = world_type(w, "Packed", STRUCT, 13);
+	MEMBERS(w, packed, { "c", 0, t.byte }, { "text", 1, t.byte_pointer });
+	world_variable(w, "g", WORLD_DATA, world_pointer(w, packed));
+	world_variable(w, "g_run", WORLD_DATA + 8, world_pointer(w, packed));
+	world_variable(w, "g_own", WORLD_DATA + 16, packed);
+	uint64_t one = world_block(w, 13, 0), run = world_block(w, 3 * 13, 0);
+	world_set(w, WORLD_DATA, one);
+	world_set(w, WORLD_DATA + 8, run);
+	world_set(w, one + 1, world_block(w, 10, 0));
+	for (unsigned i = 0; i < 3; i++)
+		world_set(w, run + 13 * i + 1, world_block(w, 10, 0));
+	world_set(w, WORLD_DATA + 17, world_block(w, 10, 0));
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "5 char[] in Packed.text proved; 1 Packed[] proved; 1 Packed proved");
+	cr_expect_str_eq(world_edges(w), "g+0>1 g_run+0>2 g_own+1>7 1+1>3 2+1>4 2+14>5 2+27>6");
+	world_destroy(w);
+}
+
 Test(names, numbers_must_fill_their_block)
 {
 	struct world *w = world_create();

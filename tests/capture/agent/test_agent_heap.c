@@ -34,6 +34,8 @@ static const struct {
 	{ "forked", 1, 0, 0 },
 	{ "forked_child", 11, 0, 0 }, /* those of its parent's threads, too */
 	{ "thread_destructors", 16, 0, 0 },
+	{ "small_stacks", 2, 0, 0 },
+	{ "fibres", 2, 0, 0 },
 	{ "unloaded", 1, 0, 0 },
 	{ "sparse", 1, 0, 0 },
 	{ "C++", 1, 0, 0 }, /* another program */

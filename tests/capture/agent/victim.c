@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum { MAX = 400000 };
@@ -416,6 +418,72 @@ static void thread_destructors(void)
 	}
 }
 
+static void *little_work(void *argument)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < 50; i++)
+		drop(get(1 + i * (uintptr_t)argument));
+	get(30);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* The least stack that a thread can have, and one that the program brings. */
+static void small_stacks(void)
+{
+	static _Alignas(4096) char stack[32768];
+	pthread_attr_t attr;
+	pthread_t thread;
+	pthread_attr_init(&attr);
+	CHECK(!pthread_attr_setstacksize(&attr, (size_t)PTHREAD_STACK_MIN));
+	for (int i = 0; i < 20; i++) {
+		CHECK(!pthread_create(&thread, &attr, little_work, (void *)7));
+		pthread_join(thread, NULL);
+	}
+	CHECK(!pthread_attr_setstack(&attr, stack, sizeof(stack)));
+	CHECK(!pthread_create(&thread, &attr, little_work, (void *)9));
+	pthread_join(thread, NULL);
+}
+
+/* Coroutines: stacks that are blocks, and that come and go. */
+static ucontext_t home, fibre;
+
+static void fibre_work(void)
+{
+	for (size_t i = 0; i < 20; i++)
+		drop(get(40 + i));
+	swapcontext(&fibre, &home);
+	get(333);
+}
+
+static void *run_fibres(void *argument)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < 30; i++) {
+		void *stack = get(40000);
+		CHECK(!getcontext(&fibre));
+		fibre.uc_stack.ss_sp = stack;
+		fibre.uc_stack.ss_size = 40000;
+		fibre.uc_link = &home;
+		makecontext(&fibre, fibre_work, 0);
+		CHECK(!swapcontext(&home, &fibre));
+		get(50);
+		CHECK(!swapcontext(&home, &fibre));
+		drop(stack);
+	}
+	pthread_mutex_unlock(&lock);
+	return argument;
+}
+
+static void fibres(void)
+{
+	pthread_t thread;
+	/* In this order: what the last run frees is not handed to libc for a thread. */
+	CHECK(!pthread_create(&thread, NULL, run_fibres, NULL));
+	pthread_join(thread, NULL);
+	run_fibres(NULL);
+}
+
 /* Blocks of a plug-in that is gone, with other code where it was: the block of 1,000 bytes. */
 static void unloaded(void)
 {
@@ -463,6 +531,8 @@ static const struct {
 	{ "forked", forked },
 	{ "forked_child", forked_child },
 	{ "thread_destructors", thread_destructors },
+	{ "small_stacks", small_stacks },
+	{ "fibres", fibres },
 	{ "unloaded", unloaded },
 	{ "sparse", sparse },
 };

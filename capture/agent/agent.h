@@ -93,13 +93,13 @@ void hsnap_agent_renew_epoch(void); /* once in 64 allocations of a thread */
 void hsnap_agent_threads_start(void);
 
 /* place.c: where chunks lie. */
+extern uint64_t hsnap_agent_heap_bits[HSNAP_HEAP_WORDS];
 void hsnap_agent_note_heap(uintptr_t address);
 void hsnap_agent_note_main(uintptr_t address);
 /* false: the table is full; counted. */
 bool hsnap_agent_large_add(uintptr_t address, uint64_t requested, uint64_t site, unsigned epoch);
 /* Take an entry out; false: it is not there. */
 bool hsnap_agent_large_take(uintptr_t address, uint64_t *ret_requested, uint64_t *ret_site);
-bool hsnap_agent_large_has(uintptr_t address);
 
 /* stacks.c: the site of the call whose frame is at `frame` (of one of our exported functions). */
 uint32_t hsnap_agent_site(const uintptr_t *frame);

@@ -14,15 +14,10 @@
 
 #include "capture/agent/record.h"
 
-static __attribute__((noinline)) void *aside_malloc(size_t size)
-{
-	return hsnap_agent_next.malloc(size);
-}
-
 EXPORTED void *malloc(size_t size)
 {
 	if (UNLIKELY(!hsnap_agent_records()))
-		return aside_malloc(size);
+		return hsnap_agent_next.malloc(size);
 	return hsnap_agent_record(__libc_malloc(hsnap_agent_grown(size)), size, __builtin_frame_address(0));
 }
 
@@ -40,14 +35,8 @@ EXPORTED void *calloc(size_t num, size_t size)
 
 EXPORTED void free(void *block)
 {
-	if (UNLIKELY(!block))
-		return;
-	if (UNLIKELY(!hsnap_agent_records())) {
-		hsnap_agent_next.free(block);
-		return;
-	}
-	hsnap_agent_release(block);
-	__libc_free(block);
+	if (LIKELY(block != NULL))
+		hsnap_agent_free(block);
 }
 
 /* C23; the size is the caller's word, the record knows better. */
@@ -70,14 +59,7 @@ static inline __attribute__((always_inline)) void *resize(void *block, size_t si
 {
 	if (!block)
 		return hsnap_agent_record(__libc_malloc(hsnap_agent_grown(size)), size, frame);
-	size_t head = ((const size_t *)block)[-1];
-	struct hsnap_agent_old old = { 0 };
-	if (UNLIKELY(head & CHUNK_MAPPED)) {
-		old = hsnap_agent_release_mapped(block);
-	} else {
-		old.word = *(const uint64_t *)((const char *)block + HSNAP_ROOM(head));
-		hsnap_agent_mark_freed(block, head);
-	}
+	struct hsnap_agent_old old = hsnap_agent_release(block);
 	if (!size) /* glibc frees it and returns NULL */
 		return __libc_realloc(block, 0);
 	void *moved = __libc_realloc(block, hsnap_agent_grown(size));

@@ -76,8 +76,7 @@ OPERATOR_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, align, (size_t size, size_t ali
 			((void (*)parameters)next_operator(#mangled, &next))arguments; \
 			return; \
 		} \
-		hsnap_agent_release(block); \
-		__libc_free(block); \
+		hsnap_agent_free(block); \
 	}
 
 OPERATOR_DELETE(_ZdlPv, (void *block), (block))

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 
 /* 256 KiB and 16 MiB that stay unmapped but for the few pages with a bit set. */
-static uint64_t heap_bits[HSNAP_HEAP_WORDS];
+uint64_t hsnap_agent_heap_bits[HSNAP_HEAP_WORDS];
 static uint64_t piece_bits[HSNAP_PIECE_WORDS];
 
 static void set_bit(uint64_t *words, uintptr_t number)
@@ -25,8 +25,8 @@ void hsnap_agent_note_heap(uintptr_t address)
 {
 	if (UNLIKELY(address >> HSNAP_ADDRESS_BITS))
 		return;
-	hsnap_agent_directory.heap_bits = (uintptr_t)heap_bits;
-	set_bit(heap_bits, address >> HSNAP_HEAP_SHIFT);
+	hsnap_agent_directory.heap_bits = (uintptr_t)hsnap_agent_heap_bits;
+	set_bit(hsnap_agent_heap_bits, address >> HSNAP_HEAP_SHIFT);
 }
 
 /* A chunk of the main arena beyond what is known of the brk area: it has grown, or the chunk
@@ -137,10 +137,4 @@ bool hsnap_agent_large_take(uintptr_t address, uint64_t *ret_requested, uint64_t
 	*ret_site = table[2 * LARGE_CAPACITY + slot];
 	__atomic_store_n(&table[slot], 0, __ATOMIC_RELEASE);
 	return true;
-}
-
-bool hsnap_agent_large_has(uintptr_t address)
-{
-	uint64_t *table = __atomic_load_n(&hsnap_agent.large_address, __ATOMIC_ACQUIRE);
-	return table && large_find(table, address) != LARGE_CAPACITY;
 }

@@ -11,21 +11,24 @@ static void add(struct hsnap_wire_counters *counters, uint64_t *counter, uint64_
 		hsnap_agent_add(counter, value);
 }
 
-void hsnap_agent_count_allocated(uint64_t bytes, uint64_t room)
-{
-	struct hsnap_wire_counters *counters = hsnap_agent_slot();
-	add(counters, &counters->allocated_bytes, bytes);
-	add(counters, &counters->allocated_room, room);
-	add(counters, &counters->allocated_count, 1);
-	if (counters->allocated_count % 64 == 0)
-		hsnap_agent_renew_epoch();
-}
-
-void hsnap_agent_count_freed(uint64_t room)
+static void count_freed(uint64_t room)
 {
 	struct hsnap_wire_counters *counters = hsnap_agent_slot();
 	add(counters, &counters->freed_room, room);
 	add(counters, &counters->freed_count, 1);
+}
+
+void *hsnap_agent_look_around(void *block)
+{
+	size_t head = ((const size_t *)block)[-1];
+	if (!(head & CHUNK_MAPPED) && !hsnap_agent_place_known((uintptr_t)block, head)) {
+		if (head & CHUNK_OTHER_ARENA)
+			hsnap_agent_note_heap((uintptr_t)block);
+		else
+			hsnap_agent_note_main((uintptr_t)block);
+	}
+	hsnap_agent_renew_epoch();
+	return block;
 }
 
 /* The last word that a chunk gives its user. */
@@ -34,30 +37,50 @@ static uint64_t *trailer_place(void *block)
 	return (uint64_t *)((char *)block + HSNAP_ROOM(((const size_t *)block)[-1]));
 }
 
-void hsnap_agent_record_large(void *block, size_t size, uint32_t site)
+/* A mapping of its own, slack that does not fit, a thread without a slot. */
+void *hsnap_agent_record_rare(void *block, size_t size, uint32_t site)
 {
-	size_t head = ((const size_t *)block)[-1];
-	hsnap_agent_large_add((uintptr_t)block, size, site, hsnap_agent.epoch);
+	size_t head = ((const size_t *)block)[-1], slack = HSNAP_ROOM(head) - size;
+	if (slack > HSNAP_SLACK_LARGE)
+		slack = HSNAP_SLACK_LARGE;
+	if (head & CHUNK_MAPPED || slack == HSNAP_SLACK_LARGE)
+		hsnap_agent_large_add((uintptr_t)block, size, site, hsnap_agent.epoch);
 	if (!(head & CHUNK_MAPPED)) {
 		uint64_t *place = trailer_place(block);
-		*place = hsnap_agent_trailer(place, HSNAP_TRAILER_REST(site, hsnap_agent.epoch, HSNAP_SLACK_LARGE,
-								       HSNAP_WIRE_LIVE));
-		if (head & CHUNK_OTHER_ARENA)
-			hsnap_agent_note_heap((uintptr_t)block);
-		else if ((uintptr_t)block - hsnap_agent.brk_start >= hsnap_agent.brk_size)
-			hsnap_agent_note_main((uintptr_t)block);
+		*place = hsnap_agent_trailer(place, HSNAP_TRAILER_REST(site, hsnap_agent.epoch, slack, HSNAP_WIRE_LIVE));
 	}
 	__asm__ volatile("" ::: "memory");
-	hsnap_agent_count_allocated(size, HSNAP_ROOM(head));
+	struct hsnap_wire_counters *counters = hsnap_agent_slot();
+	add(counters, &counters->allocated_bytes, size);
+	add(counters, &counters->allocated_room, HSNAP_ROOM(head));
+	add(counters, &counters->allocated_count, 1);
+	return hsnap_agent_look_around(block);
 }
 
-struct hsnap_agent_old hsnap_agent_release_mapped(void *block)
+struct hsnap_agent_old hsnap_agent_release(void *block)
 {
 	struct hsnap_agent_old old = { 0 };
-	hsnap_agent_count_freed(HSNAP_ROOM(((const size_t *)block)[-1]));
+	size_t head = ((const size_t *)block)[-1];
+	count_freed(HSNAP_ROOM(head));
 	__asm__ volatile("" ::: "memory");
-	old.in_table = hsnap_agent_large_take((uintptr_t)block, &old.requested, &old.word);
+	if (head & CHUNK_MAPPED) {
+		old.in_table = hsnap_agent_large_take((uintptr_t)block, &old.requested, &old.word);
+	} else {
+		uint64_t *place = trailer_place(block);
+		old.word = *place;
+		*place = hsnap_agent_trailer(place, HSNAP_TRAILER_REST(0, 0, 0, HSNAP_WIRE_FREED));
+	}
 	return old;
+}
+
+void hsnap_agent_free_rare(void *block)
+{
+	if (!hsnap_agent_records()) {
+		hsnap_agent_next.free(block);
+		return;
+	}
+	hsnap_agent_release(block);
+	__libc_free(block);
 }
 
 /* glibc could not resize: the block stands where it stood. */

@@ -22,12 +22,12 @@ struct hsnap_agent_old {
 };
 
 /* record.c: the rare ways. */
-void hsnap_agent_record_large(void *block, size_t size, uint32_t site);
-struct hsnap_agent_old hsnap_agent_release_mapped(void *block);
+void *hsnap_agent_record_rare(void *block, size_t size, uint32_t site);
+void *hsnap_agent_look_around(void *block); /* the clock, and where the block lies; returns it */
+void hsnap_agent_free_rare(void *block);
+struct hsnap_agent_old hsnap_agent_release(void *block); /* any block that is about to be moved */
 void hsnap_agent_restore(void *block, const struct hsnap_agent_old *old);
 size_t hsnap_agent_usable(void *block);
-void hsnap_agent_count_allocated(uint64_t bytes, uint64_t room);
-void hsnap_agent_count_freed(uint64_t room);
 
 /* Is this process recorded at all?  The first call of a process decides. */
 static inline bool hsnap_agent_records(void)
@@ -61,63 +61,64 @@ static inline struct hsnap_wire_counters *hsnap_agent_counters(void)
 	return hsnap_agent_self.counters;
 }
 
+/* Has it been noted where this chunk lies? */
+static inline bool hsnap_agent_place_known(uintptr_t block, size_t head)
+{
+	if (LIKELY(!(head & CHUNK_OTHER_ARENA)))
+		return LIKELY(block - hsnap_agent.brk_start < hsnap_agent.brk_size);
+	uintptr_t heap = block >> HSNAP_HEAP_SHIFT;
+	return block >> HSNAP_ADDRESS_BITS || hsnap_agent_heap_bits[heap / 64] >> heap % 64 & 1;
+}
+
 /* Enter a block of `size` requested bytes that glibc has just handed out (NULL: nothing to do),
- * by the call whose frame this is.  Returns the block. */
+ * by the call whose frame this is.  Returns the block.  All that is rare is a last call: the common way
+ * saves no registers for it. */
 static inline __attribute__((always_inline)) void *hsnap_agent_record(void *block, size_t size,
 								      const uintptr_t *frame)
 {
 	if (UNLIKELY(!block))
 		return NULL;
 	uint32_t site = hsnap_agent_site_here(frame);
+	struct hsnap_wire_counters *counters = hsnap_agent_counters();
 	size_t head = ((const size_t *)block)[-1];
 	size_t slack = HSNAP_ROOM(head) - size;
-	if (UNLIKELY(head & CHUNK_MAPPED || slack >= HSNAP_SLACK_LARGE)) {
-		hsnap_agent_record_large(block, size, site);
-		return block;
-	}
+	if (UNLIKELY(head & CHUNK_MAPPED || slack >= HSNAP_SLACK_LARGE || !counters))
+		return hsnap_agent_record_rare(block, size, site);
 	uint64_t *place = (uint64_t *)((char *)block + size + slack);
 	*place = hsnap_agent_trailer(place, HSNAP_TRAILER_REST(site, hsnap_agent.epoch, slack, HSNAP_WIRE_LIVE));
-	if (head & CHUNK_OTHER_ARENA)
-		hsnap_agent_note_heap((uintptr_t)block);
-	else if (UNLIKELY((uintptr_t)block - hsnap_agent.brk_start >= hsnap_agent.brk_size))
-		hsnap_agent_note_main((uintptr_t)block);
 	__asm__ volatile("" ::: "memory"); /* the record first, then the count: see wire.h */
-	struct hsnap_wire_counters *counters = hsnap_agent_counters();
-	if (UNLIKELY(!counters)) {
-		hsnap_agent_count_allocated(size, size + slack);
-		return block;
-	}
 	hsnap_agent_add(&counters->allocated_bytes, size);
 	hsnap_agent_add(&counters->allocated_room, size + slack);
-	hsnap_agent_add(&counters->allocated_count, 1);
-	if (UNLIKELY(counters->allocated_count % 64 == 0))
-		hsnap_agent_renew_epoch();
+	uint64_t count = counters->allocated_count + 1;
+	__atomic_store_n(&counters->allocated_count, count, __ATOMIC_RELAXED);
+	if (UNLIKELY(count % 64 == 0 || !hsnap_agent_place_known((uintptr_t)block, head)))
+		return hsnap_agent_look_around(block);
 	return block;
 }
 
-/* The trailer of a block is about to say freed: of one that has no record, or a damaged one, too. */
-static inline __attribute__((always_inline)) void hsnap_agent_mark_freed(void *block, size_t head)
-{
-	uint64_t *place = (uint64_t *)((char *)block + HSNAP_ROOM(head));
-	struct hsnap_wire_counters *counters = hsnap_agent_counters();
-	if (LIKELY(counters != NULL)) {
-		hsnap_agent_add(&counters->freed_room, HSNAP_ROOM(head));
-		hsnap_agent_add(&counters->freed_count, 1);
-	} else {
-		hsnap_agent_count_freed(HSNAP_ROOM(head));
-	}
-	__asm__ volatile("" ::: "memory"); /* counted as freed before it says so */
-	*place = hsnap_agent_trailer(place, HSNAP_TRAILER_REST(0, 0, 0, HSNAP_WIRE_FREED));
-}
-
-/* Withdraw the record of a block that is about to be freed. */
-static inline __attribute__((always_inline)) void hsnap_agent_release(void *block)
+/* The trailer of a block that is about to be freed or moved says so from now on: of one that has no
+ * record, or a damaged one, too.  false: a rare case, nothing was done. */
+static inline __attribute__((always_inline)) bool hsnap_agent_mark_freed(void *block)
 {
 	size_t head = ((const size_t *)block)[-1];
-	if (LIKELY(!(head & CHUNK_MAPPED)))
-		hsnap_agent_mark_freed(block, head);
+	struct hsnap_wire_counters *counters = hsnap_agent_counters();
+	if (UNLIKELY(head & CHUNK_MAPPED || !counters))
+		return false;
+	hsnap_agent_add(&counters->freed_room, HSNAP_ROOM(head));
+	hsnap_agent_add(&counters->freed_count, 1);
+	__asm__ volatile("" ::: "memory"); /* counted as freed before it says so */
+	uint64_t *place = (uint64_t *)((char *)block + HSNAP_ROOM(head));
+	*place = hsnap_agent_trailer(place, HSNAP_TRAILER_REST(0, 0, 0, HSNAP_WIRE_FREED));
+	return true;
+}
+
+/* What free does, NULL excepted: hands on to glibc, or to whoever it is. */
+static inline __attribute__((always_inline)) void hsnap_agent_free(void *block)
+{
+	if (UNLIKELY(hsnap_agent.mode != HSNAP_MODE_RECORD || !hsnap_agent_mark_freed(block)))
+		hsnap_agent_free_rare(block);
 	else
-		hsnap_agent_release_mapped(block);
+		__libc_free(block);
 }
 
 #endif

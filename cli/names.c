@@ -36,10 +36,10 @@ void hsnap_add_full_name(struct hsnap_line *to, const struct hsnap_snapshot *sna
 /* What an array or a pointer is made of, where it is not itself declared somewhere. */
 static const struct hsnap_type *declared(const struct hsnap_snapshot *snapshot, hsnap_type_id type)
 {
-	const struct hsnap_type *item = &snapshot->types.items[type];
+	const struct hsnap_type *own = &snapshot->types.items[type], *item = own;
 	for (int i = 0; i < MOST_ELEMENTS && !hsnap_text(snapshot, item->unit)[0] && item->element; i++)
 		item = &snapshot->types.items[item->element];
-	return item;
+	return hsnap_text(snapshot, item->unit)[0] ? item : own;
 }
 
 void hsnap_add_type_source(struct hsnap_line *to, const struct hsnap_snapshot *snapshot,

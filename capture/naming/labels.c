@@ -12,6 +12,7 @@
 
 /* A holder or site with more sizes than this has one row, without the size. */
 #define MAX_SIZES 16
+#define MAX_DEPTH 4 /* arrays that hold arrays */
 
 struct labels {
 	struct hsnap_work *work;
@@ -93,6 +94,26 @@ static hsnap_string where_text(const struct labels *labels, uint32_t b)
 	return block->stack < work->snapshot->stacks.num ? labels->sites[block->stack] : 0;
 }
 
+/* The module of that place. */
+static uint32_t where_module(const struct labels *labels, uint32_t b)
+{
+	const struct hsnap_work *work = labels->work;
+	const struct hsnap_holder *holder = &work->holders.items[work->claims[b].holder];
+	for (unsigned depth = 0; depth < MAX_DEPTH && holder->kind == HSNAP_HOLDER_ELEMENT; depth++) {
+		const struct hsnap_claim *array = &work->claims[holder->a];
+		if (!array->holder)
+			return hsnap_dtype(work->symbols, array->type)->module;
+		holder = &work->holders.items[array->holder];
+	}
+	if (holder->kind == HSNAP_HOLDER_MEMBER)
+		return hsnap_dtype(work->symbols, holder->a)->module;
+	if (holder->kind == HSNAP_HOLDER_VARIABLE)
+		return work->segments.items[holder->a].root.module;
+	uint32_t stack = work->heap->blocks.items[b].stack;
+	const struct hsnap_frame *frame = stack < work->snapshot->stacks.num ? hsnap_label_frame(work, stack) : NULL;
+	return frame ? frame->module : HSNAP_NO_MODULE;
+}
+
 /* How many sizes does each place have? */
 static bool count_sizes(struct labels *labels)
 {
@@ -128,9 +149,9 @@ static uint32_t add_label(struct labels *labels, hsnap_string where, uint64_t si
 }
 
 /* The type of a key, made by one of the others on first use; HSNAP_NO_TYPE: out of memory. */
-static hsnap_type_id type_of_key(struct labels *labels, const struct hsnap_claim *claim, hsnap_string where,
-				 uint64_t size)
+static hsnap_type_id type_of_key(struct labels *labels, uint32_t b, hsnap_string where, uint64_t size)
 {
+	const struct hsnap_claim *claim = &labels->work->claims[b];
 	bool is_new;
 	struct hsnap_key key = { (uint64_t)claim->form << 32 | claim->type, where };
 	if (!claim->type)
@@ -146,6 +167,11 @@ static hsnap_type_id type_of_key(struct labels *labels, const struct hsnap_claim
 		*type = hsnap_convert_type(&labels->convert, claim->type);
 	else
 		*type = hsnap_convert_run(&labels->convert, claim->type, where);
+	struct hsnap_snapshot *snapshot = labels->work->snapshot;
+	if (*type && claim->form == HSNAP_FORM_BYTES) {
+		uint32_t module = where_module(labels, b);
+		snapshot->types.items[*type].module = module < snapshot->modules.num ? module : HSNAP_NO_MODULE;
+	}
 	return *type;
 }
 
@@ -159,7 +185,7 @@ static bool set_label(struct labels *labels, uint32_t b, hsnap_type_id *ret)
 	}
 	if (hsnap_keymap_get(&labels->spread, (struct hsnap_key){ where, 0 }) > MAX_SIZES)
 		size = UINT64_MAX;
-	*ret = type_of_key(labels, &labels->work->claims[b], where, size);
+	*ret = type_of_key(labels, b, where, size);
 	return *ret;
 }
 
@@ -168,7 +194,7 @@ static bool set_type(struct labels *labels, uint32_t b, hsnap_type_id *ret)
 	const struct hsnap_claim *claim = &labels->work->claims[b];
 	if (is_label(claim))
 		return set_label(labels, b, ret);
-	*ret = type_of_key(labels, claim, claim->form == HSNAP_FORM_BYTES ? where_text(labels, b) : 0, 0);
+	*ret = type_of_key(labels, b, claim->form == HSNAP_FORM_BYTES ? where_text(labels, b) : 0, 0);
 	return *ret;
 }
 

@@ -177,13 +177,14 @@ bool hsnap_member_path(const struct hsnap_snapshot *snapshot, hsnap_type_id type
 	return search.rank == AT_POINTER;
 }
 
-/* An array's or pointer's own unit is that of what it is made of. */
+/* An array's or pointer's own unit is that of what it is made of; `char` is declared nowhere, and of which
+ * module's debug info it was taken is chance. */
 static const struct hsnap_type *declared(const struct hsnap_snapshot *snapshot, hsnap_type_id id)
 {
-	const struct hsnap_type *type = &snapshot->types.items[id];
+	const struct hsnap_type *own = &snapshot->types.items[id], *type = own;
 	for (unsigned depth = 0; depth < MAX_DEPTH && !hsnap_text(snapshot, type->unit)[0] && type->element; depth++)
 		type = &snapshot->types.items[type->element];
-	return type;
+	return hsnap_text(snapshot, type->unit)[0] ? type : own;
 }
 
 static const char *module_prefix(const struct hsnap_snapshot *snapshot, const struct hsnap_type *type)

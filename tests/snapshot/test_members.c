@@ -139,3 +139,15 @@ Test(members, identity_names_a_library_by_its_file)
 	hsnap_auto(hsnap_freep) char *got = hsnap_type_identity(s, type);
 	cr_expect_str_eq(got, "libx.so.1|a.c||Entry");
 }
+
+/* Another library that is loaded meanwhile may become the one whose `char` is taken. */
+Test(members, identity_of_bytes_is_not_that_of_char)
+{
+	hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *s = snapshot_from_text(&(struct graph_text){
+		.types = "char=1 char[]^in_Entry.key", .modules = "/usr/bin/app /usr/lib/libx.so.1" });
+	hsnap_type_id bytes = type_from_text(s, "char[]"), element = s->types.items[bytes].element;
+	cr_assert(element);
+	s->types.items[element].module = 2;
+	hsnap_auto(hsnap_freep) char *got = hsnap_type_identity(s, bytes);
+	cr_expect_str_eq(got, "||in Entry.key|char[]");
+}

@@ -669,6 +669,23 @@ Test(names, a_text_behind_its_header)
 	}
 }
 
+/* `char` is of whichever module was read first. */
+Test(names, bytes_are_of_the_module_of_their_holder)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	w->symbols.types.items[t.byte].module = 0;
+	w->symbols.types.items[t.node].module = 1;
+	world_variable(w, "g", WORLD_DATA, t.node_pointer);
+	uint64_t node = world_block(w, 32, 0);
+	world_set(w, WORLD_DATA, node);
+	world_set(w, node + 8, world_block(w, 99, 0));
+	world_name(w);
+	cr_assert_str_eq(world_rows(w), "1 char[] in Node.key proved; 1 Node proved");
+	cr_expect_eq(w->snapshot->types.items[w->snapshot->rows.items[0].type].module, 1);
+	world_destroy(w);
+}
+
 /* struct { char c; char *text; int n; } without gaps: in a block, in runs, in a variable. */
 Test(names, pointers_of_packed_structs_hold)
 {

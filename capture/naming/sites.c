@@ -15,6 +15,9 @@
 #include "snapshot/base/cleanup.h"
 
 #define MAX_CANDIDATES 8
+#define MAX_SAMPLES 64    /* blocks of a site whose words are looked at */
+#define SAMPLED_BYTES 64u /* of each */
+#define FEW_SAMPLES 4     /* fewer may hold what was there before */
 #define MAX_NAME 1024
 
 /* One type that a site's variable may point to, and how the live blocks' sizes bear it. */
@@ -30,6 +33,7 @@ struct site {
 	bool varied;         /* others have other sizes */
 	bool hinted;         /* a template argument of who allocates, and no variable */
 	bool single;         /* hinted: it makes one object at a time */
+	uint32_t samples, pointing; /* of bytes: blocks looked at, and those of them that hold pointers to blocks */
 	/* Once decided: */
 	hsnap_dtype_id type; /* 0: cannot be told */
 	enum hsnap_form form;
@@ -261,6 +265,36 @@ static void decide(const struct hsnap_symbols *symbols, struct site *site)
 	site->rank = rank_of(symbols, site, best);
 }
 
+static bool points_to_blocks(const struct hsnap_work *work, uint32_t b)
+{
+	const struct hsnap_block *block = &work->heap->blocks.items[b];
+	uint64_t size = hsnap_block_size(block), word;
+	uint32_t hint = 0;
+	for (uint64_t at = 0; at < SAMPLED_BYTES && at < size && size - at >= 8; at += 8)
+		if (hsnap_target_word(work->target, block->address + at, &word) &&
+		    hsnap_block_index_find(&work->index, word, &hint) != HSNAP_NO_BLOCK)
+			return true;
+	return false;
+}
+
+/* A general allocator keeps what it hands out in a `char *`: objects, not text. */
+static void sample_bytes(const struct sites *sites)
+{
+	struct hsnap_work *work = sites->work;
+	for (uint32_t b = 0; b < work->num_blocks; b++) {
+		struct site *site = site_of_block(sites, &work->heap->blocks.items[b]);
+		if (!site || site->rank != HSNAP_RANK_TOLD || site->samples == MAX_SAMPLES)
+			continue;
+		site->samples++;
+		site->pointing += points_to_blocks(work, b);
+	}
+	for (size_t p = 0; p < work->symbols->pcs.num; p++) {
+		struct site *site = &sites->sites[p];
+		if (site->samples >= FEW_SAMPLES && site->pointing * 2 >= site->samples)
+			site->type = 0;
+	}
+}
+
 /* A pointer to a smaller struct may be all that the caller knows of a larger one. */
 static bool may_be_run(struct hsnap_work *work, const struct site *site, uint32_t b)
 {
@@ -299,6 +333,7 @@ enum hsnap_code hsnap_claim_sites(struct hsnap_work *work, struct hsnap_error *e
 		else
 			decide(work->symbols, site);
 	}
+	sample_bytes(&sites);
 	claim_blocks(&sites);
 	return HSNAP_OK;
 }

@@ -287,6 +287,35 @@ Test(names, the_variable_at_the_call_site)
 	}
 }
 
+/* A `char *` at the call site, and blocks of which some point to others. */
+Test(names, bytes_that_point_are_no_text)
+{
+	static const struct {
+		size_t blocks, pointing;
+		const char *rows;
+	} rows[] = {
+		{ 4, 0, "4 char[] from make label unreachable" },
+		{ 4, 1, "4 char[] from make label unreachable" },
+		{ 4, 2, "4 64 bytes from make label unreachable" },
+		{ 3, 3, "3 char[] from make label unreachable" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		world_pc(w, WORLD_TEXT + 16, "make");
+		world_result(w, t.byte, false);
+		uint32_t stack = STACK(w, WORLD_TEXT + 16);
+		uint64_t last = world_block(w, 64, stack);
+		for (size_t n = 1; n < rows[i].blocks; n++)
+			world_block(w, 64, stack);
+		for (size_t n = 0; n < rows[i].pointing; n++)
+			world_set(w, w->heap.blocks.items[n].address + 16, last);
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), rows[i].rows, "row %zu: %s", i, w->text);
+		world_destroy(w);
+	}
+}
+
 Test(names, a_wrapper_hands_on_its_result)
 {
 	static const struct {

@@ -235,11 +235,22 @@ static void cut_stack(struct finder *finder, const struct hsnap_root_area *area,
 	cut_stretch(finder, rest, at, end);
 }
 
+/* .data and .bss meet inside a page's mapping, and a variable may lie in both. */
+static bool goes_on(const struct hsnap_root_area *area, const struct hsnap_root_area *next)
+{
+	return area->kind == HSNAP_ROOT_STATIC && next->kind == area->kind && next->module == area->module &&
+	       next->weak == area->weak && next->address == area->address + area->size &&
+	       next->address + next->size > next->address;
+}
+
 static void cut_areas(struct finder *finder)
 {
 	const struct hsnap_roots *roots = finder->work->roots;
 	for (size_t i = 0; i < roots->areas.num; i++) {
-		const struct hsnap_root_area *area = &roots->areas.items[i];
+		struct hsnap_root_area whole = roots->areas.items[i];
+		while (i + 1 < roots->areas.num && goes_on(&whole, &roots->areas.items[i + 1]))
+			whole.size += roots->areas.items[++i].size;
+		const struct hsnap_root_area *area = &whole;
 		if (!area->size || area->address + area->size < area->address)
 			continue;
 		struct hsnap_root rest = {

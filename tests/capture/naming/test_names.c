@@ -698,6 +698,25 @@ Test(names, a_text_behind_its_header)
 	}
 }
 
+/* One area for what the file backs, the next for the rest of .bss. */
+Test(names, a_variable_across_two_areas)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	world_variable(w, "g_table", WORLD_DATA + 0xff8, world_array(w, t.node_pointer, 2));
+	struct hsnap_root_area rest = w->roots.areas.items[0];
+	w->roots.areas.items[0].size = 0x1000;
+	rest.address += 0x1000;
+	rest.size -= 0x1000;
+	cr_assert(hsnap_vec_push(&w->roots.areas, rest));
+	world_set(w, WORLD_DATA + 0xff8, world_block(w, 32, 0));
+	world_set(w, WORLD_DATA + 0x1000, world_block(w, 32, 0));
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "2 Node proved");
+	cr_expect_str_eq(world_edges(w), "g_table+0>1 g_table+8>2");
+	world_destroy(w);
+}
+
 /* `char` is of whichever module was read first. */
 Test(names, bytes_are_of_the_module_of_their_holder)
 {

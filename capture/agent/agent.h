@@ -62,6 +62,7 @@ extern EXPORTED struct hsnap_wire_directory hsnap_agent_directory;
 /* What the agent keeps of a thread. */
 struct hsnap_agent_thread {
 	struct hsnap_wire_counters *counters; /* NULL: none of its own */
+	struct hsnap_agent_walks *walks;      /* comes and goes with them */
 	bool ending;          /* … and it is to get none any more */
 	uint8_t bounds;       /* 0: stack not looked at yet, 1: known, 2: cannot be had */
 	uintptr_t stack_start, stack_end;

@@ -192,36 +192,45 @@ static inline bool on_stack(struct hsnap_agent_thread *self, uintptr_t frame)
 	return LIKELY(self->bounds == 1) && frame >= self->stack_start && frame < self->stack_end - 16;
 }
 
-/* The last walk of the thread and the one before it, in turn. */
-static HSNAP_TLS struct hsnap_agent_stack walks[2];
-static HSNAP_TLS uint8_t latest;
-static HSNAP_TLS bool walking; /* a signal's handler that comes now has to leave them alone */
-
-static __attribute__((noinline)) uint32_t site_of_new_stack(const uintptr_t *frame, uintptr_t end)
+/* Where the last walk from this frame by this caller is kept. */
+static inline unsigned way_of(const uintptr_t *frame)
 {
-	struct hsnap_agent_stack *stack = &walks[!latest];
-	walking = true;
-	__asm__ volatile("" ::: "memory");
-	hsnap_agent_walk(frame, end, &walks[latest], stack);
-	stack->site = intern(stack->pcs, stack->num, stack->sure, stack->hash);
-	latest = !latest;
-	__asm__ volatile("" ::: "memory");
-	walking = false;
-	return stack->site;
+	return (unsigned)((frame[1] + ((uintptr_t)frame << 20)) * 0x9e3779b97f4a7c15 >> 61) % HSNAP_WALKS;
 }
 
-static inline uint32_t site_of_stack(const uintptr_t *frame, uintptr_t end)
+static __attribute__((noinline)) uint32_t site_of_new_stack(struct hsnap_agent_walks *walks, const uintptr_t *frame,
+							    uintptr_t end)
 {
-	const struct hsnap_agent_stack *last = &walks[latest];
-	return LIKELY(hsnap_agent_same_stack(last, frame)) ? last->site : site_of_new_stack(frame, end);
+	struct hsnap_agent_stack *stack = &walks->stacks[walks->spare];
+	uint8_t *way = &walks->way[way_of(frame)];
+	walks->walking = true;
+	__asm__ volatile("" ::: "memory");
+	hsnap_agent_walk(frame, end, &walks->stacks[walks->latest], stack);
+	uint32_t site = intern(stack->pcs, stack->num, stack->sure, stack->hash);
+	stack->site = site;
+	walks->latest = walks->spare;
+	walks->spare = *way;
+	*way = walks->latest;
+	__asm__ volatile("" ::: "memory");
+	walks->walking = false;
+	return site;
 }
 
 uint32_t hsnap_agent_site(const uintptr_t *frame)
 {
 	struct hsnap_agent_thread *self = &hsnap_agent_self;
-	uint32_t site = 0;
-	if (hsnap_agent.stacks >= HSNAP_STACKS_FP && !walking && on_stack(self, (uintptr_t)frame)) {
-		site = site_of_stack(frame, self->stack_end);
+	struct hsnap_agent_walks *walks = self->walks;
+	if (UNLIKELY(!walks && !self->counters)) { /* the thread's first call */
+		hsnap_agent_slot();
+		walks = self->walks;
+	}
+	/* A signal's handler that comes in the middle of a walk has to leave its notes alone. */
+	if (hsnap_agent.stacks >= HSNAP_STACKS_FP && LIKELY(walks != NULL) && !walks->walking &&
+	    on_stack(self, (uintptr_t)frame)) {
+		const struct hsnap_agent_stack *last = &walks->stacks[walks->way[way_of(frame)]];
+		uint32_t site = last->site;
+		if (UNLIKELY(!site || !hsnap_agent_same_stack(last, frame)))
+			site = site_of_new_stack(walks, frame, self->stack_end);
 		if (LIKELY(site))
 			return site;
 		/* The pool is full: better the caller alone than nothing. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* threads.c - what is kept for each thread: its counters, the bounds of its stack, the clock. */
-#include "capture/agent/agent.h"
+#include "capture/agent/walk.h"
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -18,27 +20,50 @@ static uint64_t free_slots;
 static pthread_key_t key;
 static bool key_made;
 
-/* Segment s holds HSNAP_SLOT_FIRST << s slots. */
-static struct hsnap_wire_counters *slot_at(uint64_t index)
+/* Segment s holds HSNAP_SLOT_FIRST << s of something; where the one of this index is, or NULL.
+ * for_first: storage of segment 0, or NULL. */
+static void *item_at(uint64_t *segments, size_t item_size, void *for_first, uint64_t index)
 {
 	unsigned segment = (unsigned)(63 - __builtin_clzll(index / HSNAP_SLOT_FIRST + 1));
 	if (segment >= HSNAP_SLOT_SEGMENTS)
 		return NULL;
 	uint64_t first = HSNAP_SLOT_FIRST * ((1ull << segment) - 1);
-	uint64_t *place = &hsnap_agent_directory.slot_segments[segment];
-	uint64_t at = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+	uint64_t at = __atomic_load_n(&segments[segment], __ATOMIC_ACQUIRE);
 	if (!at) {
-		size_t size = sizeof(struct hsnap_wire_counters) * HSNAP_SLOT_FIRST << segment;
-		void *fresh = segment ? hsnap_agent_pages(size) : first_slots;
+		size_t size = item_size * HSNAP_SLOT_FIRST << segment;
+		void *ready = segment ? NULL : for_first, *fresh = ready ? ready : hsnap_agent_pages(size);
 		if (!fresh)
 			return NULL;
-		if (__atomic_compare_exchange_n(place, &at, (uintptr_t)fresh, false, __ATOMIC_ACQ_REL,
+		if (__atomic_compare_exchange_n(&segments[segment], &at, (uintptr_t)fresh, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_ACQUIRE))
 			at = (uintptr_t)fresh;
-		else if (segment)
+		else if (!ready)
 			hsnap_agent_pages_free(fresh, size);
 	}
-	return (struct hsnap_wire_counters *)at + (index - first);
+	return (char *)at + item_size * (index - first);
+}
+
+static struct hsnap_wire_counters *slot_at(uint64_t index)
+{
+	return item_at(hsnap_agent_directory.slot_segments, sizeof(struct hsnap_wire_counters), first_slots, index);
+}
+
+/* Emptied: the stack of the thread before may be unmapped. */
+static struct hsnap_agent_walks *walks_at(uint64_t index)
+{
+	static uint64_t segments[HSNAP_SLOT_SEGMENTS];
+	struct hsnap_agent_walks *walks = item_at(segments, sizeof(struct hsnap_agent_walks), NULL, index);
+	if (!walks)
+		return NULL;
+	memset(walks, 0, offsetof(struct hsnap_agent_walks, stacks));
+	for (unsigned i = 0; i <= HSNAP_WALKS; i++) {
+		walks->stacks[i].num = walks->stacks[i].site = 0;
+		walks->stacks[i].sp[0] = 0;
+	}
+	for (unsigned i = 0; i < HSNAP_WALKS; i++)
+		walks->way[i] = (uint8_t)i;
+	walks->spare = HSNAP_WALKS;
+	return walks;
 }
 
 static struct hsnap_wire_counters *reuse_slot(uint64_t *ret_index)
@@ -63,6 +88,7 @@ static void give_back(void *index_and_one)
 {
 	uint64_t index = (uintptr_t)index_and_one - 1;
 	hsnap_agent_self.counters = NULL;
+	hsnap_agent_self.walks = NULL;
 	hsnap_agent_self.ending = true;
 	struct hsnap_wire_counters *slot = slot_at(index);
 	uint64_t head = __atomic_load_n(&free_slots, __ATOMIC_ACQUIRE);
@@ -94,6 +120,8 @@ struct hsnap_wire_counters *hsnap_agent_slot(void)
 	if (!slot || pthread_setspecific(key, (void *)(uintptr_t)(index + 1)))
 		return shared;
 	self->ending = false;
+	if (hsnap_agent.stacks >= HSNAP_STACKS_FP)
+		self->walks = walks_at(index);
 	self->counters = slot;
 	return slot;
 }

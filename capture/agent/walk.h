@@ -23,6 +23,15 @@ struct hsnap_agent_stack {
 	const uintptr_t *saved_fp[HSNAP_DEPTH];
 };
 
+/* What a thread keeps of its walks: the last one from each of some places, found by frame and caller. */
+#define HSNAP_WALKS 8u
+struct hsnap_agent_walks {
+	uint8_t way[HSNAP_WALKS]; /* into stacks */
+	uint8_t spare, latest;
+	bool walking;
+	struct hsnap_agent_stack stacks[HSNAP_WALKS + 1];
+};
+
 static inline void hsnap_agent_push(struct hsnap_agent_stack *stack, uintptr_t pc, uintptr_t sp, uintptr_t fp,
 				    const uintptr_t *saved_fp)
 {

@@ -14,8 +14,9 @@
 
 #define NUM_ASKS 48u
 
-/* On broken bytes libdwarf loses an error record now and then; on whole ones nothing is lost. */
-const char *__lsan_default_suppressions(void);
+/* On broken bytes libdwarf loses an error record now and then; on whole ones nothing is lost.
+ * Visible, so that a sanitizer in a library of its own finds it. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libdwarf.so\n";

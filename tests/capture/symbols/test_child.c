@@ -36,7 +36,7 @@ static void crash(const struct hsnap_child_job *job)
 static void loop(const struct hsnap_child_job *job)
 {
 	start(job);
-	for (volatile int i = 0;; i++) {
+	for (volatile unsigned i = 0;; i++) {
 	}
 }
 
@@ -190,13 +190,13 @@ ParameterizedTestParameters(symbols_child, harms_nobody)
 
 ParameterizedTest(size_t *row, symbols_child, harms_nobody)
 {
-	struct hsnap_target *target = files_target();
 	which = *row;
 	seconds = rows[which].body == loop ? 3 : 0;
 #if defined(__SANITIZE_ADDRESS__) /* its shadow needs all the address space there is */
 	if (rows[which].body == allocate_for_ever)
 		return;
 #endif
+	struct hsnap_target *target = files_target();
 	files_add(target, PROGRAM, BIAS);
 	files_add(target, PROGRAM, BIAS + (1ull << 36));
 	struct hsnap_symbols *s = load(target, misbehave_once);
@@ -254,7 +254,7 @@ Test(symbols_child, one_that_never_begins_is_not_tried_for_ever)
 static void loop_at_each(const struct hsnap_child_job *job)
 {
 	hsnap_child_send(job->socket, HSNAP_MESSAGE_START, job->first_module, NULL, 0);
-	for (volatile int i = 0;; i++) {
+	for (volatile unsigned i = 0;; i++) {
 	}
 }
 

@@ -78,7 +78,25 @@ struct stretch {
 	uint32_t self;   /* this block's own number: what points there is no edge */
 	hsnap_dtype_id type;
 	enum hsnap_form form;
+	bool stack;      /* of a thread: full of what allocators and finished calls left */
 };
+
+/*
+ * The block that ends where the word points to.  Programs keep such pointers, at times no other: they
+ * hold the block, weakly.  On a stack they are not looked for: there glibc leaves the heads of chunks,
+ * which begin where the block before ends.
+ */
+static uint32_t block_before(const struct hsnap_work *work, const struct stretch *stretch, uint64_t word,
+			     uint32_t *hint)
+{
+	if (stretch->stack)
+		return HSNAP_NO_BLOCK;
+	uint32_t block = hsnap_block_index_find(&work->index, word - 1, hint);
+	if (block == HSNAP_NO_BLOCK)
+		return block;
+	const struct hsnap_block *found = &work->heap->blocks.items[block];
+	return word == found->address + found->usable ? block : HSNAP_NO_BLOCK;
+}
 
 static bool scan_words(const struct hsnap_work *work, const struct stretch *stretch, uint64_t at,
 		       const uint8_t *bytes, size_t len, uint32_t *hint, struct half_edges *edges)
@@ -87,13 +105,16 @@ static bool scan_words(const struct hsnap_work *work, const struct stretch *stre
 	for (size_t i = 0; i + 8 <= len; i += 8) {
 		uint64_t word = hsnap_load64(bytes + i);
 		uint32_t block = hsnap_block_index_find(index, word, hint);
+		bool at_end = block == HSNAP_NO_BLOCK;
+		if (at_end)
+			block = block_before(work, stretch, word, hint);
 		if (block == HSNAP_NO_BLOCK || block == stretch->self)
 			continue;
 		uint64_t offset = at + i - stretch->base;
 		enum strength strength = strength_of(work, stretch->type, stretch->form, offset, word);
 		if (strength == NO_POINTER)
 			continue;
-		if (strength == WEAK)
+		if (strength == WEAK || at_end)
 			block |= HSNAP_EDGE_WEAK;
 		if (offset > HSNAP_OFFSET_BEYOND)
 			offset = HSNAP_OFFSET_BEYOND;
@@ -171,7 +192,7 @@ static void scan_root_piece(void *context, size_t i)
 	struct piece *piece = &scan->pieces.items[i];
 	const struct hsnap_segment *segment = &scan->work->segments.items[piece->segment];
 	struct stretch stretch = { .base = segment->address, .self = HSNAP_NO_BLOCK, .type = segment->type,
-				   .form = HSNAP_FORM_ONE };
+				   .form = HSNAP_FORM_ONE, .stack = segment->root.kind == HSNAP_ROOT_STACK };
 	struct hsnap_window reader;
 	hsnap_window_init(&reader, scan->work->target);
 	uint32_t hint = 0;

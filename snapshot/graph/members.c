@@ -102,6 +102,36 @@ static bool descend_members(struct search *search, const struct hsnap_type *type
 	return found;
 }
 
+/* Which arm of a union is in use nobody knows: it is named only where no other has a pointer there. */
+static bool descend_union(struct search *search, const struct hsnap_type *type, uint64_t offset, unsigned depth,
+			  bool flexible)
+{
+	struct search best = { .rank = NOTHING };
+	unsigned pointers = 0;
+	bool found = false;
+	const struct hsnap_member *members = search->snapshot->members.items + type->first_member;
+	for (uint32_t i = 0; i < type->num_members && pointers < 2 && search->work <= MAX_WORK; i++, search->work++) {
+		if (members[i].offset > offset || !covers(search->snapshot, &members[i], offset, flexible))
+			continue;
+		struct hsnap_type arm = *type;
+		arm.first_member += i;
+		arm.num_members = 1;
+		struct search one = { .snapshot = search->snapshot, .now = search->now, .work = search->work };
+		found |= descend_members(&one, &arm, offset, depth, flexible);
+		search->work = one.work;
+		pointers += one.rank == AT_POINTER;
+		if (one.rank > best.rank)
+			best = one;
+	}
+	if (pointers > 1) {
+		offer(search, AT_POINTER);
+	} else if (best.rank > search->rank) {
+		search->rank = best.rank;
+		search->best = best.best;
+	}
+	return found;
+}
+
 static void descend(struct search *search, hsnap_type_id id, uint64_t offset, unsigned depth)
 {
 	const struct hsnap_type *type = &search->snapshot->types.items[id];
@@ -119,8 +149,12 @@ static void descend(struct search *search, hsnap_type_id id, uint64_t offset, un
 	case HSNAP_TYPE_ARRAY:
 		descend_array(search, type, offset, depth + 1);
 		break;
-	case HSNAP_TYPE_STRUCT:
 	case HSNAP_TYPE_UNION:
+		if (!descend_union(search, type, offset, depth + 1, false) &&
+		    !descend_union(search, type, offset, depth + 1, true))
+			offer(search, NOT_COVERED);
+		break;
+	case HSNAP_TYPE_STRUCT:
 		if (!descend_members(search, type, offset, depth + 1, false) &&
 		    !descend_members(search, type, offset, depth + 1, true))
 			offer(search, NOT_COVERED);

@@ -15,6 +15,7 @@
 	"Derived=40{:Base@0,:Mixin@16,own:void*@24,tail:int@32} " \
 	"union:Value=8{number:long@0,text:char*@0} Cell=16{tag:int@0,value:Value@8} " \
 	"union:Pair=16{flat:long[2]@0,:Key@0} " \
+	"union:Any=16{text:char*@0,key:Key@0,next:Entry*@8} Slot=24{tag:long@0,any:Any@8} " \
 	"Page=16{used:long@0,marker:int[0]@8,items:Key[]@8} " \
 	"Empty=1 Hollow=32{:Empty@0,first:void*@8} " \
 	"label:48_bytes"
@@ -39,6 +40,8 @@ static const struct {
 	{ "a second base adds nothing", "Derived", 16, ".peer", true },
 	{ "a base's middle counts from what was named last", "Derived", 12, ".owner+4", false },
 	{ "a pointer among union members is preferred", "Cell", 8, ".value.text", true },
+	{ "of two pointers in a union neither is named", "Slot", 8, ".any", true },
+	{ "the one pointer there is named", "Slot", 16, ".any.next", true },
 	{ "an anonymous struct in a union", "Pair", 0, ".text", true },
 	{ "the first of equals", "Pair", 8, ".flat[1]", false },
 	{ "a run of elements", "Entry[]", 80, "[*].next", true },

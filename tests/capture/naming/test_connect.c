@@ -48,19 +48,25 @@ Test(connect, a_site_of_many_sizes_is_one_row)
 	world_destroy(w);
 }
 
-Test(connect, the_inside_of_a_block_counts_and_its_end_does_not)
+Test(connect, the_inside_of_a_block_counts_and_its_very_end)
 {
 	static const struct {
 		int64_t offset; /* of the pointer, from the second block's start */
+		enum hsnap_root_kind kind;
 		const char *edges;
 	} rows[] = {
-		{ 0, "+0>2?" }, { 1, "+0>2?" }, { 55, "+0>2?" }, { 56, "" }, { -1, "" }, { -8, "" }, { -9, "+0>1?" },
+		{ 0, HSNAP_ROOT_GLOBAL, "+0>2?" }, { 1, HSNAP_ROOT_GLOBAL, "+0>2?" }, { 55, HSNAP_ROOT_GLOBAL, "+0>2?" },
+		{ 56, HSNAP_ROOT_GLOBAL, "+0>2?" }, { 57, HSNAP_ROOT_GLOBAL, "" }, { -1, HSNAP_ROOT_GLOBAL, "" },
+		{ -8, HSNAP_ROOT_GLOBAL, "+0>1?" }, { -9, HSNAP_ROOT_GLOBAL, "+0>1?" },
+		/* On a stack it may be the head of a chunk that glibc had in its hands. */
+		{ 55, HSNAP_ROOT_STACK, "+0>2?" }, { 56, HSNAP_ROOT_STACK, "" }, { -8, HSNAP_ROOT_STACK, "" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct world *w = world_create();
 		w->without_symbols = true;
 		world_block(w, 50, 0);
 		uint64_t second = world_block(w, 50, 0);
+		w->roots.areas.items[0].kind = rows[i].kind;
 		world_set(w, WORLD_DATA, second + (uint64_t)rows[i].offset);
 		world_name(w);
 		cr_expect_str_eq(world_edges(w), rows[i].edges, "row %zu: %s", i, w->text);

@@ -24,13 +24,12 @@
 struct candidate {
 	hsnap_dtype_id type;
 	bool equal, multiple, holds_tail; /* true of all blocks so far */
+	bool lone;                        /* of one at least: it has the size of a single element */
 };
 
 struct site {
 	struct candidate candidates[MAX_CANDIDATES];
 	uint32_t num;
-	uint64_t size;       /* of its first block */
-	bool varied;         /* others have other sizes */
 	bool hinted;         /* a template argument of who allocates, and no variable */
 	bool single;         /* hinted: it makes one object at a time */
 	uint32_t samples, pointing; /* of bytes: blocks looked at, and those of them that hold pointers to blocks */
@@ -185,6 +184,7 @@ static void see_size(struct hsnap_work *work, struct candidate *candidate, uint6
 	uint64_t each = hsnap_dtype(work->symbols, candidate->type)->size;
 	const struct hsnap_plan *plan = hsnap_plan_of(&work->plans, candidate->type);
 	candidate->equal &= size == each;
+	candidate->lone |= size == each;
 	candidate->multiple &= each && size >= each && !(size % each);
 	candidate->holds_tail &= plan->tail && size >= plan->tail_offset;
 }
@@ -197,8 +197,6 @@ static void see_sizes(struct sites *sites)
 		if (!site)
 			continue;
 		uint64_t size = hsnap_block_size(&work->heap->blocks.items[b]);
-		site->varied |= site->size && site->size != size;
-		site->size = size;
 		for (uint32_t i = 0; i < site->num; i++)
 			see_size(work, &site->candidates[i], size);
 	}
@@ -234,35 +232,35 @@ static void decide_hinted(const struct hsnap_symbols *symbols, struct site *site
 	site->rank = fit > 1 ? HSNAP_RANK_SITE : HSNAP_RANK_TOLD;
 }
 
-/* A multiple that never varies may as well be the object and what was put behind it. */
-static enum hsnap_rank rank_of(const struct hsnap_symbols *symbols, const struct site *site, int fit)
+/* A multiple may as well be a head and what was put behind it: sure is only a run that was once of one. */
+static enum hsnap_rank rank_of(const struct hsnap_symbols *symbols, const struct candidate *chosen, int fit)
 {
 	if (fit == 1)
 		return HSNAP_RANK_TOLD;
-	bool doubtful = fit == 3 && !site->varied && hsnap_dtype(symbols, site->type)->kind != HSNAP_DTYPE_POINTER;
+	bool doubtful = fit == 3 && !chosen->lone && hsnap_dtype(symbols, chosen->type)->kind != HSNAP_DTYPE_POINTER;
 	return doubtful ? HSNAP_RANK_GUESS : HSNAP_RANK_SITE;
 }
 
 static void decide(const struct hsnap_symbols *symbols, struct site *site)
 {
 	int best = 0;
+	const struct candidate *chosen = NULL;
 	bool conflict = false; /* of bytes any will do: they are told apart by who holds them */
 	for (uint32_t i = 0; i < site->num; i++) {
 		int fit = fitness(symbols, &site->candidates[i]);
 		if (fit > best) {
 			best = fit;
-			site->type = site->candidates[i].type;
+			chosen = &site->candidates[i];
 			conflict = false;
 		} else if (fit == best) {
 			conflict = fit > 1;
 		}
 	}
-	if (conflict || !best) {
-		site->type = 0;
+	if (conflict || !best)
 		return;
-	}
+	site->type = chosen->type;
 	site->form = best >= 4 ? HSNAP_FORM_ONE : best == 3 ? HSNAP_FORM_RUN : HSNAP_FORM_BYTES;
-	site->rank = rank_of(symbols, site, best);
+	site->rank = rank_of(symbols, chosen, best);
 }
 
 static bool points_to_blocks(const struct hsnap_work *work, uint32_t b)

@@ -258,6 +258,7 @@ Test(names, the_variable_at_the_call_site)
 		{ "equal", NODE, { 32, 32 }, "2 Node exact unreachable" },
 		{ "multiples, one of them single", NODE, { 32, 96 }, "2 Node[] exact unreachable" },
 		{ "always the same multiple", NODE, { 96, 96 }, "2 Node[] inferred unreachable" },
+		{ "a head and what is behind it, by its size", NODE, { 64, 96 }, "2 Node[] inferred unreachable" },
 		{ "always the same multiple, of pointers", NODE_POINTER, { 64, 64 }, "2 Node *[] exact unreachable" },
 		{ "neither", NODE, { 32, 40 }, "1 40 bytes from make label unreachable; 1 32 bytes from make label unreachable" },
 		{ "pointers", NODE_POINTER, { 8, 64 }, "2 Node *[] exact unreachable" },

@@ -216,6 +216,14 @@ static __attribute__((noinline)) uint32_t site_of_new_stack(struct hsnap_agent_w
 	return site;
 }
 
+/* Words that still stand on the stack may be addresses of code that has come to the old one's place. */
+static __attribute__((noinline)) void forget_walks(struct hsnap_agent_walks *walks, uint64_t unloads)
+{
+	for (unsigned i = 0; i <= HSNAP_WALKS; i++)
+		walks->stacks[i].num = walks->stacks[i].site = 0;
+	walks->unloads = unloads;
+}
+
 uint32_t hsnap_agent_site(const uintptr_t *frame)
 {
 	struct hsnap_agent_thread *self = &hsnap_agent_self;
@@ -227,6 +235,9 @@ uint32_t hsnap_agent_site(const uintptr_t *frame)
 	/* A signal's handler that comes in the middle of a walk has to leave its notes alone. */
 	if (hsnap_agent.stacks >= HSNAP_STACKS_FP && LIKELY(walks != NULL) && !walks->walking &&
 	    on_stack(self, (uintptr_t)frame)) {
+		uint64_t unloads = __atomic_load_n(&hsnap_agent_directory.num_unloads, __ATOMIC_RELAXED);
+		if (UNLIKELY(walks->unloads != unloads))
+			forget_walks(walks, unloads);
 		const struct hsnap_agent_stack *last = &walks->stacks[walks->way[way_of(frame)]];
 		uint32_t site = last->site;
 		if (UNLIKELY(!site || !hsnap_agent_same_stack(last, frame)))

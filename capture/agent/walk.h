@@ -29,6 +29,7 @@ struct hsnap_agent_walks {
 	uint8_t way[HSNAP_WALKS]; /* into stacks */
 	uint8_t spare, latest;
 	bool walking;
+	uint64_t unloads; /* seen when they were made: equal addresses are other code after the next one */
 	struct hsnap_agent_stack stacks[HSNAP_WALKS + 1];
 };
 

@@ -87,7 +87,7 @@ static enum hsnap_code look_for_agent(const struct take *take, struct hsnap_erro
 
 static enum hsnap_code read_heap(struct take *take, struct hsnap_error *err)
 {
-	enum hsnap_code code = hsnap_agent_heap_read(take->frozen.target, &take->heap, err);
+	enum hsnap_code code = hsnap_heap_read(take->frozen.target, &take->heap, err);
 	if (code == HSNAP_NOT_FOUND)
 		return refuse_unprepared(take, err);
 	/* An agent of another version, or one that stood aside, is a target not to be captured. */

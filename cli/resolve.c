@@ -249,6 +249,15 @@ static bool matches_pattern(const char *pattern, const char *text)
 	return !pattern[strspn(pattern, "*")];
 }
 
+/* The type's own name, as what was asked for is compared with it; `name` is scratch. */
+static void key_of(struct resolver *resolver, hsnap_type_id id, struct hsnap_line *name)
+{
+	hsnap_line_clear(name);
+	hsnap_line_clear(&resolver->key);
+	hsnap_add_type_name(name, resolver->snapshot, id);
+	normalize(&resolver->key, hsnap_line_text(name));
+}
+
 static bool try_pattern(struct resolver *resolver)
 {
 	const char *pattern = hsnap_line_text(&resolver->wanted);
@@ -258,10 +267,7 @@ static bool try_pattern(struct resolver *resolver)
 	for (hsnap_type_id id = 0; id < resolver->snapshot->types.num; id++) {
 		if (!resolver->count[id])
 			continue;
-		hsnap_line_clear(&name);
-		hsnap_line_clear(&resolver->key);
-		hsnap_add_type_name(&name, resolver->snapshot, id);
-		normalize(&resolver->key, hsnap_line_text(&name));
+		key_of(resolver, id, &name);
 		if (matches_pattern(pattern, hsnap_line_text(&resolver->key)))
 			want(resolver, id);
 	}
@@ -286,10 +292,7 @@ static enum hsnap_resolved try_part(struct resolver *resolver)
 	for (hsnap_type_id id = 0; id < resolver->snapshot->types.num; id++) {
 		if (!resolver->count[id])
 			continue;
-		hsnap_line_clear(&name);
-		hsnap_line_clear(&resolver->key);
-		hsnap_add_type_name(&name, resolver->snapshot, id);
-		normalize(&resolver->key, hsnap_line_text(&name));
+		key_of(resolver, id, &name);
 		if (strstr(hsnap_line_text(&resolver->key), hsnap_line_text(&resolver->wanted)) &&
 		    !hsnap_vec_push(&resolution->candidates, id))
 			return HSNAP_RESOLVED_NO_MEMORY;

@@ -25,10 +25,4 @@ static inline void hsnap_closefdp(int *fd)
 		close(*fd);
 }
 
-static inline void hsnap_fclosep(FILE **f)
-{
-	if (*f)
-		fclose(*f);
-}
-
 #endif

@@ -29,7 +29,7 @@ struct span {
 	const struct large *large;
 };
 
-/* A chunk in use by its neighbour's tag whose last word tells nothing: see hsnap_reader_settle(). */
+/* A chunk in use by its neighbour's tag whose last word tells nothing: see settle() in walk.c. */
 struct unknown {
 	uint64_t address, usable;
 	uint64_t first, second; /* its first two words */

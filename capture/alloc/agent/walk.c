@@ -6,7 +6,7 @@
  * chunk's size) are also chunks in a tcache or fastbin; their last word tells them apart:
  * a whole live record is a block, a whole freed mark a cached chunk, the chunk's own size one
  * that came from a bin.  Where it is none of these (made by memalign cutting a head off, a
- * thread's tcache itself, a block written past its end) hsnap_reader_settle() decides.
+ * thread's tcache itself, a block written past its end) settle() decides.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * capture.h - from a live process to a snapshot.  The public face of capture/.
+ * capture.h - from a live process or a core to a snapshot.  The public face of capture/.
  */
 #ifndef HSNAP_CAPTURE_CAPTURE_H
 #define HSNAP_CAPTURE_CAPTURE_H
@@ -9,11 +9,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/alloc/alloc.h"
+#include "capture/freeze/mode.h"
 #include "snapshot/base/error.h"
 #include "snapshot/snapshot.h"
 
 struct hsnap_take_options {
 	pid_t pid;
+	const char *core; /* a core file in place of a process, or NULL; then pid and all of freezing are unused */
+	const char *exe;  /* with a core: the executable, where it is elsewhere than the core says; may be NULL */
+	enum hsnap_heap_from from;
+	enum hsnap_freeze_mode freeze;
+	uint64_t max_pause_ns; /* a stop that outlives it is released and given up; 0: without end */
+	bool suspend_seccomp;  /* its filter may be lifted for the moment of an injected call */
+	const char *scratch;   /* a folder: pages go to an unlinked file in it; NULL: to memory */
 	/* Called between phases of the work, never while the target is held; may be NULL. */
 	void (*progress)(void *context, const char *phase, uint64_t done, uint64_t all);
 	void *progress_context;
@@ -21,10 +30,10 @@ struct hsnap_take_options {
 };
 
 /**
- * Take a snapshot of a live process that was started with the agent.
+ * Take a snapshot of a live process, prepared or not, or of a core file.
  *
- * The target is stopped once, for as long as copying its memory takes, and is
- * let go whatever happens to this process.  Nothing of its memory is written.
+ * The target is held still as options->freeze says (docs/pause.md), and is let go whatever happens
+ * to this process.  Nothing of its live memory is written.
  *
  * @return HSNAP_OK (facts say whether it is partial), HSNAP_REFUSED with a hint where there is a
  *         cure (gone, not permitted, not supported, too little memory), HSNAP_INTERRUPTED,

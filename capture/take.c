@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* take.c - the way from a live process to a snapshot, phase by phase. */
+/* take.c - the way from a live process or a core to a snapshot, phase by phase. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "capture/alloc/alloc.h"
 #include "capture/capture.h"
+#include "capture/core/core.h"
 #include "capture/freeze/freeze.h"
 #include "capture/naming/naming.h"
 #include "capture/proc/proc.h"
@@ -19,6 +20,7 @@ struct take {
 	struct hsnap_proc proc;
 	struct hsnap_proc_status status; /* as it was before the stop */
 	struct hsnap_frozen frozen;
+	struct hsnap_core_facts core; /* of options->core */
 	struct hsnap_heap heap;
 	struct hsnap_roots roots;
 	struct hsnap_symbols *symbols;
@@ -62,34 +64,14 @@ static void look_at_process(struct take *take)
 	take->start_time = hsnap_proc_start_time(&take->proc, pid);
 }
 
-static enum hsnap_code refuse_unprepared(const struct take *take, struct hsnap_error *err)
-{
-	hsnap_fail(err, HSNAP_REFUSED, 0, "it was not started under heapsnap run");
-	return hsnap_hint(err, HSNAP_REFUSED, "start it as: heapsnap run -- %s", take->exe[0] ? take->exe : "CMD");
-}
-
-/* Nobody is stopped to learn that the agent is not there.  Where the mappings cannot be read, the
- * freezing says why. */
-static enum hsnap_code look_for_agent(const struct take *take, struct hsnap_error *err)
-{
-	hsnap_auto(hsnap_freep) char *maps = hsnap_proc_read(&take->proc, "proc/%d/maps", take->options->pid);
-	if (!maps || !*maps)
-		return HSNAP_OK;
-	struct hsnap_maps_line line;
-	for (const char *at = maps; hsnap_maps_next(&at, &line);) {
-		const char *slash = memrchr(line.path, '/', line.path_len);
-		size_t left = slash ? line.path_len - (size_t)(slash + 1 - line.path) : 0;
-		if (left >= strlen(HSNAP_WIRE_NAME) && !memcmp(slash + 1, HSNAP_WIRE_NAME, strlen(HSNAP_WIRE_NAME)))
-			return HSNAP_OK;
-	}
-	return refuse_unprepared(take, err);
-}
-
 static enum hsnap_code read_heap(struct take *take, struct hsnap_error *err)
 {
-	enum hsnap_code code = hsnap_heap_read(take->frozen.target, &take->heap, err);
-	if (code == HSNAP_NOT_FOUND)
-		return refuse_unprepared(take, err);
+	enum hsnap_code code = hsnap_heap_read(take->frozen.target, take->options->from, &take->heap, err);
+	if (code == HSNAP_NOT_FOUND) {
+		hsnap_fail(err, HSNAP_REFUSED, 0, "no heap of an allocator that this version can walk is in it");
+		return hsnap_hint(err, HSNAP_REFUSED, "start it with the agent: heapsnap run -- %s",
+				  take->exe[0] ? take->exe : "CMD");
+	}
 	/* An agent of another version, or one that stood aside, is a target not to be captured. */
 	if (code == HSNAP_UNSUPPORTED || code == HSNAP_FORMAT) {
 		if (err)
@@ -172,14 +154,14 @@ static bool fill_facts(struct take *take)
 	struct hsnap_facts *facts = &take->snapshot->facts;
 	struct hsnap_strings *strings = &take->snapshot->strings;
 	const struct hsnap_heap *heap = &take->heap;
-	facts->pid = (uint64_t)take->options->pid;
+	facts->pid = take->options->core ? take->core.pid : (uint64_t)take->options->pid;
 	facts->start_time = take->start_time;
 	facts->taken_at = take->frozen.released_at;
 	facts->pause_ns = take->frozen.pause_ns;
 	facts->epoch_start = heap->epoch_start;
 	facts->comm = hsnap_strings_add(strings, take->status.comm);
 	facts->exe = hsnap_strings_add(strings, take->exe);
-	facts->source = hsnap_strings_add(strings, heap->source ? heap->source : "agent");
+	facts->source = hsnap_strings_add(strings, take->options->core ? "core" : heap->source);
 	facts->freeze = hsnap_strings_add(strings, take->frozen.mode);
 	facts->basis = heap->requested_known ? HSNAP_BASIS_REQUESTED : HSNAP_BASIS_USABLE;
 	facts->num_threads = (uint32_t)take->frozen.target->threads.num;
@@ -194,6 +176,10 @@ static bool fill_facts(struct take *take)
 	facts->freed_bytes = heap->freed_bytes;
 	facts->freed_count = heap->freed_count;
 	if (heap->partial[0] && !add_reason(take, true, heap->partial))
+		return false;
+	if (take->core.partial[0] && !add_reason(take, true, take->core.partial))
+		return false;
+	if (take->frozen.note[0] && !add_reason(take, false, take->frozen.note))
 		return false;
 	if (take->frozen.lost) {
 		char text[96];
@@ -232,17 +218,40 @@ static enum hsnap_code make_snapshot(struct take *take, struct hsnap_error *err)
 	return code ? code : check_interrupt(take, err);
 }
 
-static enum hsnap_code run(struct take *take, struct hsnap_error *err)
+static enum hsnap_code freeze(struct take *take, struct hsnap_error *err)
 {
+	const struct hsnap_take_options *options = take->options;
+	struct hsnap_freeze_options how = {
+		.proc = &take->proc, .pid = options->pid, .mode = options->freeze, .max_pause_ns = options->max_pause_ns,
+		.suspend_seccomp = options->suspend_seccomp, .scratch = -1, .interrupted = options->interrupted,
+	};
 	enum hsnap_code code = hsnap_proc_init(&take->proc, "/", err);
 	if (code)
 		return code;
 	look_at_process(take);
-	code = look_for_agent(take, err);
+	tell(take, "copying");
+	code = hsnap_freeze(&how, &take->frozen, err);
+	if (code == HSNAP_UNSUPPORTED && err)
+		err->code = HSNAP_REFUSED; /* a way that was asked for and cannot be had */
+	return code == HSNAP_UNSUPPORTED ? HSNAP_REFUSED : code;
+}
+
+static enum hsnap_code open_core(struct take *take, struct hsnap_error *err)
+{
+	enum hsnap_code code = hsnap_core_open(take->options->core, take->options->exe, &take->frozen.target,
+					       &take->core, err);
 	if (code)
 		return code;
-	tell(take, "copying");
-	code = hsnap_freeze_copy(&take->proc, take->options->pid, take->options->interrupted, &take->frozen, err);
+	take->frozen.mode = "";
+	take->frozen.released_at = take->core.taken_at;
+	memcpy(take->status.comm, take->core.comm, sizeof(take->core.comm));
+	memcpy(take->exe, take->core.exe, sizeof(take->exe));
+	return HSNAP_OK;
+}
+
+static enum hsnap_code run(struct take *take, struct hsnap_error *err)
+{
+	enum hsnap_code code = take->options->core ? open_core(take, err) : freeze(take, err);
 	return code ? code : make_snapshot(take, err);
 }
 
@@ -263,7 +272,9 @@ enum hsnap_code hsnap_capture_take(const struct hsnap_take_options *options, str
 	struct take take = { .options = options, .proc = { .root = -1 } };
 	enum hsnap_code code = run(&take, err);
 	if (code && code != HSNAP_INTERRUPTED) {
-		if (take.status.comm[0])
+		if (options->core)
+			hsnap_context(err, code, "cannot take the core '%s'", options->core);
+		else if (take.status.comm[0])
 			hsnap_context(err, code, "cannot take pid %d (%s)", options->pid, take.status.comm);
 		else
 			hsnap_context(err, code, "cannot take pid %d", options->pid);

@@ -166,8 +166,10 @@ int hsnap_cmd_take(int argc, char **argv)
 	int status = hsnap_options_parse(argc, argv, &options);
 	if (status != HSNAP_GO_ON)
 		return status;
-	if (!options.pid)
+	if (!options.pid && !options.core)
 		return hsnap_wrong_use("heapsnap take -p PID", "take: no process was named");
+	if (options.pid && options.core)
+		return hsnap_wrong_use("heapsnap take --core CORE", "take: -p and --core exclude each other");
 	status = check_output(&options);
 	if (status != HSNAP_GO_ON)
 		return status;

@@ -68,7 +68,10 @@ int hsnap_live_take(const struct hsnap_options *options, struct hsnap_snapshot *
 		return hsnap_wrong_use("heapsnap take -p PID", "%s: no process has the number %" PRIu64,
 				       options->command->name, options->pid);
 	struct hsnap_take_options how = {
-		.pid = (pid_t)options->pid, .interrupted = &interrupted, .progress_context = &progress,
+		.pid = (pid_t)options->pid, .core = options->core, .exe = options->exe,
+		.from = (enum hsnap_heap_from)options->allocator, .freeze = (enum hsnap_freeze_mode)options->freeze,
+		.max_pause_ns = options->max_pause * 1000000, .scratch = options->scratch,
+		.suspend_seccomp = options->suspend_seccomp, .interrupted = &interrupted, .progress_context = &progress,
 		.progress = isatty(STDERR_FILENO) && !options->quiet ? show_progress : NULL,
 	};
 	catch_signals();

@@ -10,10 +10,14 @@
 #include "cli/report.h"
 
 static const char *const by_choices[] = { "bytes", "count", NULL };
+/* In the order of enum hsnap_freeze_mode and enum hsnap_heap_from. */
+static const char *const freeze_choices[] = { "auto", "copy", "precopy", "clone", NULL };
+static const char *const allocator_choices[] = { "auto", "agent", "glibc", NULL };
 
 #define AGENT "the agent"
 #define CAPTURE "what to capture"
 #define ANSWER "what to show"
+#define STILL "how it is held still"
 #define FORM "how to print it"
 #define ROW(name, letter, kind, commands, field, arg, choices, group, help) \
 	{ name, letter, HSNAP_OPTION_##kind, commands, offsetof(struct hsnap_options, field), arg, choices, \
@@ -25,9 +29,23 @@ const struct hsnap_option hsnap_option_table[] = {
 	ROW("children", 0, CHOICE, HSNAP_CMD_RUN, children, "yes|no", hsnap_children_choices, AGENT,
 	    "load the agent into what CMD starts, too (yes)"),
 	ROW("pid", 'p', NUMBER, HSNAP_CMD_TAKE, pid, "PID", NULL, CAPTURE, "the process"),
+	ROW("core", 0, TEXT, HSNAP_CMD_TAKE, core, "CORE", NULL, CAPTURE, "a core file in place of a process"),
+	ROW("exe", 0, TEXT, HSNAP_CMD_TAKE, exe, "FILE", NULL, CAPTURE, "the core's executable, where it has moved"),
+	ROW("allocator", 0, CHOICE, HSNAP_CMD_TAKE, allocator, "auto|agent|glibc", allocator_choices, CAPTURE,
+	    "who tells which blocks there are (auto: the agent where it is loaded)"),
 	ROW("output", 'o', TEXT, HSNAP_CMD_TAKE, output, "FILE", NULL, CAPTURE,
 	    "write this file (COMM-PID-TIME.snap); - for stdout"),
 	ROW("force", 0, FLAG, HSNAP_CMD_TAKE, force, NULL, NULL, CAPTURE, "replace a file that is there"),
+	ROW("freeze", 0, CHOICE, HSNAP_CMD_TAKE, freeze, "auto|copy|precopy|clone", freeze_choices, STILL,
+	    "the way (auto: precopy where it can be had, else copy)"),
+	ROW("max-pause", 0, NUMBER, HSNAP_CMD_TAKE, max_pause, "MS", NULL, STILL,
+	    "give up rather than hold it longer (500)"),
+	ROW("dry-run", 0, FLAG, HSNAP_CMD_TAKE, dry_run, NULL, NULL, STILL,
+	    "only say what each way would cost, and what is permitted"),
+	ROW("scratch", 0, TEXT, HSNAP_CMD_TAKE, scratch, "DIR", NULL, STILL,
+	    "keep the copied pages in a file there, not in memory"),
+	ROW("suspend-seccomp", 0, FLAG, HSNAP_CMD_TAKE, suspend_seccomp, NULL, NULL, STILL,
+	    "lift its seccomp filter for the moment of a call"),
 	ROW("pid", 'p', NUMBER, HSNAP_CMD_SHOW | HSNAP_CMD_WHY | HSNAP_CMD_LEAKS, pid, "PID", NULL, ANSWER,
 	    "a live process in place of a snapshot"),
 	ROW("by", 0, CHOICE, HSNAP_CMD_READERS, by, "bytes|count", by_choices, ANSWER,
@@ -192,7 +210,8 @@ static int print_and_leave(const struct hsnap_options *options)
 
 int hsnap_options_parse(int argc, char **argv, struct hsnap_options *ret)
 {
-	*ret = (struct hsnap_options){ .command = hsnap_command_find(argv[0]), .top = HSNAP_TOP_DEFAULT, .args = argv };
+	*ret = (struct hsnap_options){ .command = hsnap_command_find(argv[0]), .top = HSNAP_TOP_DEFAULT,
+					.max_pause = HSNAP_MAX_PAUSE, .args = argv };
 	struct parse parse = { .options = ret, .argc = argc, .argv = argv, .at = 1 };
 	snprintf(parse.hint, sizeof(parse.hint), "heapsnap %s --help", argv[0]);
 	bool operands_only = false;

@@ -31,6 +31,11 @@ struct hsnap_options {
 	uint64_t pid; /* 0: not given */
 	const char *output; /* take: NULL: the default name */
 	bool force;
+	const char *core, *exe;      /* take */
+	uint64_t freeze, allocator;  /* take: enum hsnap_freeze_mode, enum hsnap_heap_from */
+	uint64_t max_pause;          /* take: milliseconds */
+	const char *scratch;         /* take: a folder, or NULL */
+	bool suspend_seccomp, dry_run;
 	uint64_t stacks, children; /* run: indices into hsnap_…_choices, 0 by default */
 };
 
@@ -67,6 +72,8 @@ extern const size_t hsnap_num_options;
 /* cmd_run.c: how the agent walks stacks; whether children get it too. */
 extern const char *const hsnap_stacks_choices[];
 extern const char *const hsnap_children_choices[];
+
+#define HSNAP_MAX_PAUSE 500 /* ms, where no other was asked for */
 
 #define HSNAP_GO_ON (-1)
 

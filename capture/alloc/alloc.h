@@ -28,8 +28,24 @@
 HSNAP_CHECKED enum hsnap_code hsnap_agent_heap_read(const struct hsnap_target *target,
 						    struct hsnap_heap *ret, struct hsnap_error *err);
 
-/* The same by the first back-end that finds its allocator; HSNAP_NOT_FOUND: none does. */
-HSNAP_CHECKED enum hsnap_code hsnap_heap_read(const struct hsnap_target *target,
+/**
+ * Read the heap of a process that nobody prepared: every live block of glibc's malloc.
+ *
+ * No symbol of libc is needed: arenas are found by their structure and their ring.  Free chunks
+ * are left out wherever they are kept (caches of threads, fastbins, bins, tops).  The sizes are
+ * usable sizes.  What could not be walked is said in ret->partial.
+ *
+ * @return HSNAP_OK, HSNAP_NOT_FOUND (no arena in it), HSNAP_NO_MEMORY
+ * Cost: one pass over the writable memory for the arenas, one over the chunk heads.
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_glibc_heap_read(const struct hsnap_target *target,
+						    struct hsnap_heap *ret, struct hsnap_error *err);
+
+/* Where a process's blocks are read from. */
+enum hsnap_heap_from { HSNAP_HEAP_AUTO, HSNAP_HEAP_AGENT, HSNAP_HEAP_GLIBC };
+
+/* By the back-end asked for, or the first that finds its allocator; HSNAP_NOT_FOUND: none does. */
+HSNAP_CHECKED enum hsnap_code hsnap_heap_read(const struct hsnap_target *target, enum hsnap_heap_from from,
 					      struct hsnap_heap *ret, struct hsnap_error *err);
 
 #endif

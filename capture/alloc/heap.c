@@ -10,6 +10,8 @@ void hsnap_heap_deinit(struct hsnap_heap *heap)
 	hsnap_vec_deinit(&heap->stacks);
 	hsnap_vec_deinit(&heap->pcs);
 	hsnap_vec_deinit(&heap->regions);
+	hsnap_vec_deinit(&heap->free);
+	hsnap_vec_deinit(&heap->arenas);
 }
 
 size_t hsnap_heap_find(const struct hsnap_heap *heap, uint64_t address)

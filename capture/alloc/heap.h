@@ -32,12 +32,37 @@ struct hsnap_region {
 	uint64_t start, end;
 };
 
+/* Memory that the allocator holds and the program does not: a whole chunk, its head included. */
+enum hsnap_free_kind {
+	HSNAP_FREE_BIN,    /* on an arena's lists */
+	HSNAP_FREE_CACHED, /* in a thread's cache or a fastbin: looks in use by its tags */
+	HSNAP_FREE_TOP,    /* the end of a heap, where it grows */
+	HSNAP_FREE_OTHER,  /* free by its tags alone: merged or moved at the moment of the stop */
+	HSNAP_NUM_FREE_KINDS,
+};
+struct hsnap_free {
+	uint64_t start, end;
+	uint32_t arena;    /* index into arenas */
+	uint8_t kind;      /* enum hsnap_free_kind */
+};
+
+/* One arena of the allocator.  [0] of the list stands for blocks with mappings of their own. */
+struct hsnap_arena {
+	uint64_t address;  /* of its state; 0: unknown (the agent's directory does not tell) */
+	uint64_t system;   /* bytes that it says it has from the system; 0: unknown */
+	uint64_t walked;   /* bytes of chunks that the walk found */
+	bool main;
+	bool locked;       /* a thread was at work in it */
+};
+
 struct hsnap_heap {
 	struct hsnap_vec(struct hsnap_block) blocks;   /* live ones, in order of address, disjoint */
 	struct hsnap_vec(struct hsnap_raw_stack) stacks; /* [0] empty */
 	struct hsnap_vec(uint64_t) pcs;
 	struct hsnap_vec(struct hsnap_region) regions; /* in order of address, disjoint */
-	const char *source;         /* "agent", later "glibc" … */
+	struct hsnap_vec(struct hsnap_free) free;      /* in order of address, disjoint */
+	struct hsnap_vec(struct hsnap_arena) arenas;   /* [0] as said above; empty: not told */
+	const char *source;         /* "agent", "glibc" */
 	bool requested_known;       /* requested sizes are known (for blocks with a record) */
 	uint64_t epoch_start;       /* ns since the epoch to which block epochs count */
 	uint64_t allocated_bytes, allocated_count, freed_bytes, freed_count; /* since start */

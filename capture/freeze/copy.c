@@ -106,7 +106,7 @@ static enum hsnap_stop_end copy_in_stop(void *context, const struct hsnap_stop *
 }
 
 /* Room for what there is now and some more; refused where that could harm the target. */
-static enum hsnap_code make_room(struct work *work, const struct hsnap_proc *proc, unsigned again,
+static enum hsnap_code make_room(struct work *work, const struct hsnap_freeze_options *options, unsigned again,
 				 struct hsnap_error *err)
 {
 	if (!hsnap_plan_grow(&work->plan))
@@ -114,11 +114,11 @@ static enum hsnap_code make_room(struct work *work, const struct hsnap_proc *pro
 	uint64_t spare = (work->plan.bytes / 32 + ((uint64_t)4 << 20)) << (2 * again);
 	uint64_t size = work->plan.bytes + spare;
 	hsnap_copy_deinit(&work->copy);
-	enum hsnap_code code = hsnap_refuse_need(proc, work->plan.bytes, err);
+	enum hsnap_code code = hsnap_refuse_need(options->proc, work->plan.bytes, err);
 	if (code)
 		return code;
 	if (size < work->plan.bytes || size > SIZE_MAX / 2 ||
-	    !hsnap_copy_init(&work->copy, (size_t)size, work->plan.max))
+	    !hsnap_copy_init(&work->copy, (size_t)size, work->plan.max, options->scratch))
 		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for a copy of %llu MiB",
 				  (unsigned long long)(size >> 20));
 	return HSNAP_OK;
@@ -165,8 +165,8 @@ static enum hsnap_code explain(const struct hsnap_proc *proc, const struct hsnap
 }
 
 /* Stop, and again with more patience or more room where that can help. */
-static enum hsnap_code stop_until_copied(struct work *work, const struct hsnap_proc *proc, struct hsnap_stop *stop,
-					 uint32_t *attempts, struct hsnap_error *err)
+static enum hsnap_code stop_until_copied(struct work *work, const struct hsnap_freeze_options *options,
+					 struct hsnap_stop *stop, uint32_t *attempts, struct hsnap_error *err)
 {
 	unsigned late = 0, again = 0;
 	for (;;) {
@@ -178,11 +178,11 @@ static enum hsnap_code stop_until_copied(struct work *work, const struct hsnap_p
 			/* A parent in vfork() waits for its child's exec; give it ever more time. */
 			nanosleep(&(struct timespec){ .tv_nsec = 5000000L * (1 + (long)late) }, NULL);
 		} else if (end == HSNAP_STOP_AGAIN && ++again < MAX_AGAIN) {
-			enum hsnap_code code = make_room(work, proc, again, err);
+			enum hsnap_code code = make_room(work, options, again, err);
 			if (code)
 				return code;
 		} else {
-			return explain(proc, stop, end, err);
+			return explain(options->proc, stop, end, err);
 		}
 		if (hsnap_stop_is_interrupted(stop))
 			return hsnap_fail(err, HSNAP_INTERRUPTED, 0, "interrupted");
@@ -231,9 +231,10 @@ static bool add_threads(struct hsnap_target *target, const struct hsnap_proc *pr
 	return true;
 }
 
-static enum hsnap_code freeze(struct work *work, const struct hsnap_proc *proc, struct hsnap_stop *stop,
+static enum hsnap_code freeze(struct work *work, const struct hsnap_freeze_options *options, struct hsnap_stop *stop,
 			      struct hsnap_frozen *ret, struct hsnap_error *err)
 {
+	const struct hsnap_proc *proc = options->proc;
 	enum hsnap_code code = hsnap_refuse_early(proc, stop->pid, err);
 	if (!code)
 		code = hsnap_plan_open(&work->plan, proc, stop->pid, err);
@@ -250,9 +251,9 @@ static enum hsnap_code freeze(struct work *work, const struct hsnap_proc *proc, 
 	    !hsnap_kernel_prepare(&ret->kernel, proc, stop->pid))
 		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	work->plan.files = &work->files;
-	code = make_room(work, proc, 0, err);
+	code = make_room(work, options, 0, err);
 	if (!code)
-		code = stop_until_copied(work, proc, stop, &ret->attempts, err);
+		code = stop_until_copied(work, options, stop, &ret->attempts, err);
 	if (code)
 		return code;
 	ret->pause_ns = stop->pause_ns;
@@ -267,17 +268,19 @@ static enum hsnap_code freeze(struct work *work, const struct hsnap_proc *proc, 
 	return code;
 }
 
-enum hsnap_code hsnap_freeze_copy(const struct hsnap_proc *proc, pid_t pid, const volatile int *interrupted,
-				  struct hsnap_frozen *ret, struct hsnap_error *err)
+enum hsnap_code hsnap_freeze_copy(const struct hsnap_freeze_options *options, struct hsnap_frozen *ret,
+				  struct hsnap_error *err)
 {
 	*ret = (struct hsnap_frozen){ 0 };
 	struct work work = {
-		.pid = pid, .kernel = &ret->kernel, .files = { .root = -1 }, .plan = { .maps = -1, .pagemap = -1 },
+		.pid = options->pid, .kernel = &ret->kernel, .files = { .root = -1 },
+		.plan = { .maps = -1, .pagemap = -1 },
 	};
 	struct hsnap_stop stop = {
-		.proc = proc, .pid = pid, .interrupted = interrupted, .work = copy_in_stop, .context = &work,
+		.proc = options->proc, .pid = options->pid, .interrupted = options->interrupted, .work = copy_in_stop,
+		.context = &work,
 	};
-	enum hsnap_code code = freeze(&work, proc, &stop, ret, err);
+	enum hsnap_code code = freeze(&work, options, &stop, ret, err);
 	hsnap_plan_close(&work.plan);
 	hsnap_files_deinit(&work.files);
 	hsnap_copy_deinit(&work.copy);
@@ -285,11 +288,4 @@ enum hsnap_code hsnap_freeze_copy(const struct hsnap_proc *proc, pid_t pid, cons
 	if (code)
 		hsnap_frozen_deinit(ret);
 	return code;
-}
-
-void hsnap_frozen_deinit(struct hsnap_frozen *frozen)
-{
-	hsnap_target_close(frozen->target);
-	hsnap_kernel_deinit(&frozen->kernel);
-	*frozen = (struct hsnap_frozen){ 0 };
 }

@@ -9,8 +9,9 @@
 
 #define PAGE ((size_t)4096)
 
-bool hsnap_copy_init(struct hsnap_copy *copy, size_t size, size_t max_extents)
+bool hsnap_copy_init(struct hsnap_copy *copy, size_t size, size_t max_extents, int scratch)
 {
+	(void)scratch;
 	size = (size + PAGE - 1) & ~(PAGE - 1);
 	*copy = (struct hsnap_copy){ .size = size, .max_extents = max_extents };
 	copy->buffer = hsnap_pages_alloc(size, 1);

@@ -26,8 +26,9 @@ struct hsnap_copy {
 };
 
 /* Room for bytes and extents; the buffer is written to, so that no page of it is missing later.
- * false: out of memory. */
-bool hsnap_copy_init(struct hsnap_copy *copy, size_t size, size_t max_extents);
+ * `scratch`: the bytes go to this file and not to memory; -1: to memory.  false: out of memory, or
+ * of room on the disk. */
+bool hsnap_copy_init(struct hsnap_copy *copy, size_t size, size_t max_extents, int scratch);
 void hsnap_copy_deinit(struct hsnap_copy *copy);
 /* Give the unused end of the buffer back to the system. */
 void hsnap_copy_shrink(struct hsnap_copy *copy);

@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 		struct hsnap_frozen frozen;
 		take_gap();
 		idle[i] = take_gap();
-		status = hsnap_freeze_copy(&proc, pid, NULL, &frozen, &err);
+		status = hsnap_freeze_copy(&(struct hsnap_freeze_options){ .proc = &proc, .pid = pid, .scratch = -1 }, &frozen, &err);
 		if (status)
 			break;
 		own[i] = (double)frozen.pause_ns / 1e6;

@@ -44,12 +44,6 @@ if [ -n "$zombie" ] && grep -q '^State:.*Z' "/proc/$zombie/status"; then
 else
 	skip "a zombie" "none could be made"
 fi
-expect "a process without the agent" 3 "^heapsnap: cannot take pid $service .*not started under heapsnap run" \
-	"$HEAPSNAP" take -p "$service" -o none.snap
-check "… leaves no file" not test -e none.snap
-# Held by another tracer it could not be stopped by us: that nobody says so shows that nobody tried.
-expect "… is not stopped to learn that" 0 'not started under heapsnap run' \
-	gdb -q -nx -batch -p "$service" -ex "shell $HEAPSNAP take -p $service 2>&1 >/dev/null | sed 's/^/# /' >&2"
 kill "$service"
 wait "$service" 2>/dev/null
 service=

@@ -36,7 +36,8 @@ function allowed(from, to,   own) {
 		if (own == "capture") return starts(to, "capture/") || starts(to, "snapshot/")
 		# What /proc says: for those who hold the process still, read its files and look for its roots.
 		if (starts(to, "capture/proc/"))
-			return own == "capture/proc" || own == "capture/target" || own == "capture/freeze" || own == "capture/roots"
+			return own == "capture/proc" || own == "capture/target" || own == "capture/freeze" ||
+			       own == "capture/core" || own == "capture/roots"
 		# Roots are found in one folder and used in another.
 		if (own == "capture/roots" && to == "capture/naming/evidence.h") return 1
 		return part(to) == own || starts(to, "snapshot/") || to == "capture/wire.h" ||

@@ -150,7 +150,7 @@ Test(agent_heap, no_agent_is_an_answer)
 	struct hsnap_target *target = victim_freeze(victim.pid);
 	struct hsnap_heap heap;
 	struct hsnap_error err;
-	cr_expect_eq(hsnap_heap_read(target, &heap, &err), HSNAP_NOT_FOUND);
+	cr_expect_eq(hsnap_heap_read(target, HSNAP_HEAP_AGENT, &heap, &err), HSNAP_NOT_FOUND);
 	cr_expect_str_eq(err.message, "the agent is not loaded");
 	hsnap_target_close(target);
 	victim_end(&victim);

@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 	struct hsnap_error err = { 0 };
 	if (argc < 2 || hsnap_proc_init(&proc, argc > 2 ? argv[2] : "/", &err))
 		return 2;
-	if (hsnap_freeze_copy(&proc, atoi(argv[1]), NULL, &frozen, &err)) {
+	if (hsnap_freeze_copy(&(struct hsnap_freeze_options){ .proc = &proc, .pid = atoi(argv[1]), .scratch = -1 }, &frozen, &err)) {
 		printf("%s\nhint: %s\n", err.message, err.hint);
 		return 3;
 	}

@@ -77,7 +77,7 @@ static void expect_unharmed(struct child *patient, const char *when)
 static enum hsnap_code freeze_once(pid_t pid, struct hsnap_frozen *frozen, struct hsnap_error *err)
 {
 	*err = (struct hsnap_error){ 0 };
-	return hsnap_freeze_copy(&proc, pid, NULL, frozen, err);
+	return hsnap_freeze_copy(&(struct hsnap_freeze_options){ .proc = &proc, .pid = pid, .scratch = -1 }, frozen, err);
 }
 
 Test(freeze, a_busy_process_notices_nothing)
@@ -258,7 +258,7 @@ Test(freeze, an_interrupt_lets_go)
 	struct hsnap_frozen frozen;
 	struct hsnap_error err = { 0 };
 	volatile int interrupt_now = 1;
-	cr_assert_eq(hsnap_freeze_copy(&proc, patient.pid, &interrupt_now, &frozen, &err), HSNAP_INTERRUPTED);
+	cr_assert_eq(hsnap_freeze_copy(&(struct hsnap_freeze_options){ .proc = &proc, .pid = patient.pid, .scratch = -1, .interrupted = &interrupt_now }, &frozen, &err), HSNAP_INTERRUPTED);
 	struct hsnap_proc_status status = { 0 };
 	cr_assert(hsnap_proc_status(&proc, patient.pid, &status));
 	cr_expect_eq(status.tracer, 0);

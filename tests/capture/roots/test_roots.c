@@ -121,7 +121,7 @@ ParameterizedTest(size_t *row, roots, holders, .timeout = 30)
 	uint64_t block = strtoull(line + 6, NULL, 16);
 	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
 	cr_assert_eq(hsnap_proc_init(&proc, "/", NULL), HSNAP_OK);
-	cr_assert_eq(hsnap_freeze_copy(&proc, holders.pid, NULL, &frozen, &err), HSNAP_OK, "%s", err.message);
+	cr_assert_eq(hsnap_freeze_copy(&(struct hsnap_freeze_options){ .proc = &proc, .pid = holders.pid, .scratch = -1 }, &frozen, &err), HSNAP_OK, "%s", err.message);
 	make_heap(&heap, frozen.target, block);
 	cr_assert_eq(hsnap_roots_find(frozen.target, &frozen.kernel, &heap, &roots, &err), HSNAP_OK, "%s", err.message);
 

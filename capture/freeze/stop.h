@@ -35,6 +35,7 @@ struct hsnap_tracee {
 enum hsnap_stop_end {
 	HSNAP_STOP_DONE,
 	HSNAP_STOP_LATE,    /* tracee `late` did not stop within the deadline */
+	HSNAP_STOP_LONG,    /* it would have outlived max_pause_ns */
 	HSNAP_STOP_AGAIN,   /* the work asked for another attempt */
 	HSNAP_STOP_GONE,    /* no such process any more */
 	HSNAP_STOP_DENIED,  /* seizing failed: sys_errno */
@@ -48,14 +49,18 @@ struct hsnap_stop {
 	const struct hsnap_proc *proc;
 	pid_t pid;
 	const volatile int *interrupted; /* may be NULL */
+	uint64_t max_pause_ns; /* in sum, over all attempts; 0: without end */
 	/* Called while all threads are held.  Must neither allocate nor print.  HSNAP_STOP_DONE or
 	 * the reason why not. */
 	enum hsnap_stop_end (*work)(void *context, const struct hsnap_stop *stop);
 	void *context;
 
 	/* Answered. */
+	uint64_t ends_at;    /* monotonic ns: by then the work must be over, with time left to let go; 0: any time */
+	uint64_t spent_ns;   /* held still so far, in all attempts */
+	uint64_t longest_ns; /* in one of them */
 	struct hsnap_vec(struct hsnap_tracee) tracees;
-	uint64_t pause_ns;   /* first interrupt to last release, of this attempt */
+	uint64_t pause_ns;   /* first interrupt to last release, of this attempt; 0: nobody was interrupted */
 	uint64_t released_at; /* ns since the epoch */
 	pid_t late;
 	char late_state;     /* as in /proc/PID/stat, while it was waited for */
@@ -71,5 +76,8 @@ static inline bool hsnap_stop_is_interrupted(const struct hsnap_stop *stop)
 {
 	return stop->interrupted && *stop->interrupted;
 }
+
+/* The work is to end here with HSNAP_STOP_LONG: asked between pieces of it. */
+bool hsnap_stop_is_over(const struct hsnap_stop *stop);
 
 #endif

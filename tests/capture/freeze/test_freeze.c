@@ -265,6 +265,20 @@ Test(freeze, an_interrupt_lets_go)
 	expect_unharmed(&patient, "an interrupted take");
 }
 
+Test(freeze, a_stop_that_outlives_its_limit_is_let_go)
+{
+	struct child patient = start_patient("busy", "256");
+	struct hsnap_frozen frozen;
+	struct hsnap_error err = { 0 };
+	cr_assert_eq(hsnap_freeze_copy(&(struct hsnap_freeze_options){ .proc = &proc, .pid = patient.pid, .scratch = -1, .max_pause_ns = 5000000 }, &frozen, &err), HSNAP_REFUSED);
+	cr_expect(strstr(err.message, "not done, so it was let go: --max-pause is 5"), "%s", err.message);
+	cr_expect(strstr(err.hint, "--max-pause 10 "), "%s", err.hint);
+	struct hsnap_proc_status status = { 0 };
+	cr_assert(hsnap_proc_status(&proc, patient.pid, &status));
+	cr_expect_eq(status.tracer, 0);
+	expect_unharmed(&patient, "a take that was given up");
+}
+
 Test(freeze, a_process_that_dies_meanwhile)
 {
 	static const char *const reasons[] = {

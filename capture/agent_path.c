@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "capture/agent_inside.h"
 #include "capture/capture.h"
 #include "capture/wire.h"
 
@@ -65,34 +66,18 @@ static bool find(char *path, size_t size)
 	return false;
 }
 
-/* ld.so takes blanks and colons for separators, and expands $ORIGIN and its like. */
-static bool can_be_carried(const char *path)
-{
-	return path[0] == '/' && !strpbrk(path, " :\t\n$");
-}
-
-/* A folder in /tmp that nobody else can put anything into; the same one each time. */
-static bool private_folder(char *folder, size_t size)
-{
-	struct stat st;
-	snprintf(folder, size, "/tmp/heapsnap-%u", (unsigned)geteuid());
-	if (mkdir(folder, 0700) && errno != EEXIST)
-		return false;
-	if (!lstat(folder, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022))
-		return true;
-	snprintf(folder, size, "/tmp/heapsnap-XXXXXX");
-	return mkdtemp(folder) != NULL;
-}
-
 /* Replace the path by that of a link to it.  One name a target, so that links do not pile up. */
 static enum hsnap_code make_link(char *path, size_t size, struct hsnap_error *err)
 {
-	char folder[64], link[PATH_MAX], old[PATH_MAX];
+	char folder[PATH_MAX], link[PATH_MAX], old[PATH_MAX];
 	uint64_t hash = 14695981039346656037ull;
 	for (const char *c = path; *c; c++)
 		hash = (hash ^ (uint8_t)*c) * 1099511628211ull;
-	if (!private_folder(folder, sizeof(folder)))
-		return hsnap_fail(err, HSNAP_IO, 0, "cannot make a private folder in /tmp: %s", strerror(errno));
+	if (!hsnap_private_folder("/tmp", folder, sizeof(folder))) {
+		snprintf(folder, sizeof(folder), "/tmp/heapsnap-XXXXXX"); /* somebody took its name: the next best */
+		if (!mkdtemp(folder))
+			return hsnap_fail(err, HSNAP_IO, 0, "cannot make a private folder in /tmp: %s", strerror(errno));
+	}
 	int len = snprintf(link, sizeof(link), "%s/%016llx-" HSNAP_WIRE_SONAME, folder, (unsigned long long)hash);
 	if (len < 0 || (size_t)len >= size)
 		return hsnap_fail(err, HSNAP_IO, 0, "cannot use the agent '%s': its path is too long", path);
@@ -104,6 +89,14 @@ static enum hsnap_code make_link(char *path, size_t size, struct hsnap_error *er
 	}
 	memcpy(path, link, (size_t)len + 1);
 	return HSNAP_OK;
+}
+
+/* The first is the user's own and gone after a restart; containers have often but one of the others. */
+static enum hsnap_code unpack(char *path, size_t size, struct hsnap_error *err)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	const char *places[] = { runtime && *runtime ? runtime : "/tmp", "/tmp", "/var/tmp", "/dev/shm", NULL };
+	return hsnap_agent_unpack(hsnap_agent_inside, hsnap_agent_inside_size, places, path, size, err);
 }
 
 enum hsnap_code hsnap_agent_path(char *path, size_t size, struct hsnap_error *err)
@@ -121,11 +114,13 @@ enum hsnap_code hsnap_agent_path(char *path, size_t size, struct hsnap_error *er
 			return hsnap_hint(err, HSNAP_NOT_FOUND, "let its file be called " HSNAP_WIRE_SONAME);
 		}
 		memcpy(path, whole, strlen(whole) + 1);
+	} else if (hsnap_agent_inside_size) {
+		return unpack(path, size, err); /* and none that lies about: they must be of one build */
 	} else if (!find(path, size)) {
 		hsnap_fail(err, HSNAP_NOT_FOUND, 0, "cannot find the agent, " HSNAP_WIRE_SONAME);
 		return hsnap_hint(err, HSNAP_NOT_FOUND, "HEAPSNAP_AGENT=/path/to/" HSNAP_WIRE_SONAME " heapsnap run …");
 	}
-	return can_be_carried(path) ? HSNAP_OK : make_link(path, size, err);
+	return hsnap_can_be_carried(path) ? HSNAP_OK : make_link(path, size, err);
 }
 
 enum hsnap_code hsnap_agent_environment(const char *path, const char *stacks, const char *children,

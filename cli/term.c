@@ -17,8 +17,25 @@
 static const struct hsnap_symbols utf8_symbols = { "→", "?→", "←", "×", "–", "…", "Δ" };
 static const struct hsnap_symbols ascii_symbols = { "->", "?->", "<-", "x", "-", "...", "d" };
 
+/* Of "en_US.UTF-8@euro" the "UTF-8", with its length; NULL: the locale's name says nothing of it. */
+static const char *charset_of(const char *locale, size_t *len)
+{
+	const char *dot = strchr(locale, '.');
+	*len = dot ? strcspn(dot + 1, "@") : 0;
+	return *len ? dot + 1 : NULL;
+}
+
+/* By its name first: containers, and whoever uses the single file, have no files of locales. */
 static bool locale_is_utf8(void)
 {
+	static const char *const variables[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+	const char *value = NULL;
+	for (size_t i = 0; i < 3 && !(value && *value); i++)
+		value = getenv(variables[i]);
+	size_t len = 0;
+	const char *charset = value ? charset_of(value, &len) : NULL;
+	if (charset)
+		return (len == 5 && !strncasecmp(charset, "utf-8", len)) || (len == 4 && !strncasecmp(charset, "utf8", len));
 	setlocale(LC_CTYPE, "");
 	return !strcmp(nl_langinfo(CODESET), "UTF-8");
 }

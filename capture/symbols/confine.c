@@ -83,11 +83,12 @@ static bool drop_capabilities(void)
 
 static bool close_others(int keep)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null < 0)
+	/* A small container may have no /dev/null: of this, reading ends at once and writing fails. */
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC))
 		return false;
 	for (int fd = 0; fd <= 2; fd++)
-		if (fd != keep && dup2(null, fd) < 0)
+		if (fd != keep && dup2(ends[0], fd) < 0)
 			return false;
 	/* From 3 up, but for the one that is kept. */
 	unsigned kept = keep < 3 ? 3 : (unsigned)keep;

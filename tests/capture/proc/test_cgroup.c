@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_cgroup.c - how much room there is, on recorded trees of both versions and in a real cgroup.
+ *
+ * A machine has one version of the memory controller; the other, and containers, are shown to the
+ * code as folders.
+ */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/capture/support/tree.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define MEMINFO "MemTotal:       8388608 kB\nMemFree:  100 kB\nMemAvailable:    1048576 kB\n"
+#define V2(id, parent, top, point) #id " " #parent " 0:26 " top " " point " rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+#define V1(id, parent, top, point) #id " " #parent " 0:32 " top " " point " rw,relatime - cgroup cgroup rw,memory\n"
+#define ROOT_MOUNT "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+
+#define G64 "67108864\n"
+#define G96 "100663296\n"
+#define G128 "134217728\n"
+#define G160 "167772160\n"
+#define G200 "209715200\n"
+#define G256 "268435456\n"
+#define G512 "536870912\n"
+#define NO_LIMIT_1 "9223372036854771712\n"
+
+struct file {
+	const char *path, *text;
+};
+
+static const struct {
+	const char *name;
+	struct file files[12];
+	uint64_t left, limit; /* MiB */
+	bool cgroup;
+} rows[] = {
+	{ "the machine alone", { { "proc/meminfo", MEMINFO } }, 1024, 8192, false },
+	{ "a machine that promises no more than it has",
+	  { { "proc/meminfo", MEMINFO "CommitLimit: 4194304 kB\nCommitted_AS: 3670016 kB\n" },
+	    { "proc/sys/vm/overcommit_memory", "2\n" } }, 512, 4096, false },
+	{ "a machine that promises more",
+	  { { "proc/meminfo", MEMINFO "CommitLimit: 4194304 kB\nCommitted_AS: 9670016 kB\n" },
+	    { "proc/sys/vm/overcommit_memory", "0\n" } }, 1024, 8192, false },
+	{ "version 2: memory.max of our own",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/pod/c\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/pod/c/memory.max", G256 }, { "sys/fs/cgroup/pod/c/memory.current", G200 },
+	    { "sys/fs/cgroup/pod/memory.max", "max\n" }, { "sys/fs/cgroup/pod/memory.current", G200 } }, 56, 256, true },
+	{ "version 2: clean inactive file pages are room, dirty ones are not",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/c\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/c/memory.max", G256 }, { "sys/fs/cgroup/c/memory.current", G200 },
+	    { "sys/fs/cgroup/c/memory.stat",
+	      "anon 1\nfile 1\nfile_dirty 8388608\nfile_writeback 2097152\ninactive_file 67108864\nactive_file 999999999\n" } },
+	  110, 256, true },
+	{ "version 2: nothing but dirty pages",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/c\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/c/memory.max", G256 }, { "sys/fs/cgroup/c/memory.current", G200 },
+	    { "sys/fs/cgroup/c/memory.stat", "file_dirty 100663296\nfile_writeback 0\ninactive_file 67108864\n" } },
+	  56, 256, true },
+	{ "version 2: memory.high brakes before memory.max kills",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/c\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/c/memory.max", G256 }, { "sys/fs/cgroup/c/memory.high", G160 },
+	    { "sys/fs/cgroup/c/memory.current", G128 } }, 32, 160, true },
+	{ "version 2: memory.high without memory.max",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/c\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/c/memory.max", "max\n" }, { "sys/fs/cgroup/c/memory.high", G160 },
+	    { "sys/fs/cgroup/c/memory.current", G128 } }, 32, 160, true },
+	{ "version 2: beyond the limit",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/c\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/c/memory.max", G64 }, { "sys/fs/cgroup/c/memory.current", G96 } }, 0, 64, true },
+	{ "version 2: the slice far above us",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/kube.slice/pod.slice/cri.scope\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/kube.slice/memory.max", G256 }, { "sys/fs/cgroup/kube.slice/memory.current", G200 },
+	    { "sys/fs/cgroup/kube.slice/pod.slice/memory.max", G512 },
+	    { "sys/fs/cgroup/kube.slice/pod.slice/memory.current", G96 },
+	    { "sys/fs/cgroup/kube.slice/pod.slice/cri.scope/memory.max", "max\n" },
+	    { "sys/fs/cgroup/kube.slice/pod.slice/cri.scope/memory.current", G96 } }, 56, 256, true },
+	{ "version 2: swap is no room",
+	  { { "proc/meminfo", MEMINFO "SwapFree: 8388608 kB\n" }, { "proc/self/cgroup", "0::/c\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/c/memory.max", G256 }, { "sys/fs/cgroup/c/memory.current", G200 },
+	    { "sys/fs/cgroup/c/memory.swap.max", "max\n" }, { "sys/fs/cgroup/c/memory.swap.current", "0\n" } }, 56, 256, true },
+	{ "a namespace of cgroups: our own is the root",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/memory.max", G256 }, { "sys/fs/cgroup/memory.current", G200 } }, 56, 256, true },
+	{ "a namespace of cgroups, deeper inside",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/init\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/init/memory.max", "max\n" }, { "sys/fs/cgroup/init/memory.current", G64 },
+	    { "sys/fs/cgroup/memory.max", G256 }, { "sys/fs/cgroup/memory.current", G200 } }, 56, 256, true },
+	{ "the machine's own tree mounted in a namespace: all that is sure is its top",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/../..", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/memory.max", G256 }, { "sys/fs/cgroup/memory.current", G200 } }, 56, 256, true },
+	{ "… and our own besides",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/../..", "/host/sys/fs/cgroup") V2(31, 22, "/", "/sys/fs/cgroup") },
+	    { "host/sys/fs/cgroup/memory.max", G512 }, { "host/sys/fs/cgroup/memory.current", G200 },
+	    { "sys/fs/cgroup/memory.max", G256 }, { "sys/fs/cgroup/memory.current", G200 } }, 56, 256, true },
+	{ "moved out of the namespace: what is mounted is not above us",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/../other\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/memory.max", G256 }, { "sys/fs/cgroup/memory.current", G200 },
+	    { "sys/fs/cgroup/other/memory.max", G64 }, { "sys/fs/cgroup/other/memory.current", G64 } }, 1024, 8192, false },
+	{ "moved out, and mounted from above",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/../other\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/..", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/memory.max", "max\n" }, { "sys/fs/cgroup/memory.current", G200 },
+	    { "sys/fs/cgroup/other/memory.max", G96 }, { "sys/fs/cgroup/other/memory.current", G64 } }, 32, 96, true },
+	{ "a folder of another cgroup, bound here",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/docker/abc\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/docker/ab", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/memory.max", G256 }, { "sys/fs/cgroup/memory.current", G200 } }, 1024, 8192, false },
+	{ "our own folder, bound to a place with a blank in its name",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/docker/abc/x\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/docker/abc", "/a\\040b\\134c") },
+	    { "a b\\c/memory.max", G256 }, { "a b\\c/memory.current", G200 },
+	    { "a b\\c/x/memory.max", G512 }, { "a b\\c/x/memory.current", G64 } }, 56, 256, true },
+	{ "a mount that another one covers",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/pod/c\n" },
+	    { "proc/self/mountinfo",
+	      ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup") V2(31, 30, "/pod/c", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/memory.max", G256 }, { "sys/fs/cgroup/memory.current", G200 },
+	    { "sys/fs/cgroup/pod/c/memory.max", G64 }, { "sys/fs/cgroup/pod/c/memory.current", G64 } }, 56, 256, true },
+	{ "a cgroup that was removed under us: the levels above still count",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0::/pod/c (deleted)\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup") },
+	    { "sys/fs/cgroup/pod/memory.max", G256 }, { "sys/fs/cgroup/pod/memory.current", G200 } }, 56, 256, true },
+	{ "version 1: our own, mounted from there down",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "5:cpu,cpuacct:/\n4:memory:/docker/abc\n0::/\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V1(35, 22, "/docker/abc", "/sys/fs/cgroup/memory") },
+	    { "sys/fs/cgroup/memory/memory.limit_in_bytes", G256 },
+	    { "sys/fs/cgroup/memory/memory.usage_in_bytes", G200 },
+	    { "sys/fs/cgroup/memory/memory.stat",
+	      "cache 0\ninactive_file 1\ntotal_inactive_file 52428800\ntotal_dirty 2097152\ntotal_writeback 0\n" } },
+	  104, 256, true },
+	{ "version 1: memory and swap together",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "4:memory:/a\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V1(35, 22, "/", "/sys/fs/cgroup/memory") },
+	    { "sys/fs/cgroup/memory/a/memory.limit_in_bytes", G256 },
+	    { "sys/fs/cgroup/memory/a/memory.usage_in_bytes", G96 },
+	    { "sys/fs/cgroup/memory/a/memory.memsw.limit_in_bytes", G256 },
+	    { "sys/fs/cgroup/memory/a/memory.memsw.usage_in_bytes", G200 } }, 56, 256, true },
+	{ "version 1: a level above",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "4:memory:/a/b/c\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V1(35, 22, "/", "/sys/fs/cgroup/memory") },
+	    { "sys/fs/cgroup/memory/memory.use_hierarchy", "1\n" },
+	    { "sys/fs/cgroup/memory/a/memory.use_hierarchy", "1\n" },
+	    { "sys/fs/cgroup/memory/a/memory.limit_in_bytes", G256 },
+	    { "sys/fs/cgroup/memory/a/memory.usage_in_bytes", G200 },
+	    { "sys/fs/cgroup/memory/a/b/c/memory.limit_in_bytes", NO_LIMIT_1 },
+	    { "sys/fs/cgroup/memory/a/b/c/memory.usage_in_bytes", G64 } }, 56, 256, true },
+	{ "version 1: a level above that does not count us",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "4:memory:/a/b\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V1(35, 22, "/", "/sys/fs/cgroup/memory") },
+	    { "sys/fs/cgroup/memory/a/memory.use_hierarchy", "0\n" },
+	    { "sys/fs/cgroup/memory/a/memory.limit_in_bytes", G256 },
+	    { "sys/fs/cgroup/memory/a/memory.usage_in_bytes", G200 },
+	    { "sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", G512 },
+	    { "sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", G96 } }, 416, 512, true },
+	{ "both: memory is version 1's, the unified tree has none",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "4:memory:/a\n1:name=systemd:/u\n0::/u\n" },
+	    { "proc/self/mountinfo",
+	      ROOT_MOUNT V2(29, 22, "/", "/sys/fs/cgroup/unified") V1(35, 22, "/", "/sys/fs/cgroup/memory") },
+	    { "sys/fs/cgroup/memory/a/memory.limit_in_bytes", G256 },
+	    { "sys/fs/cgroup/memory/a/memory.usage_in_bytes", G200 },
+	    { "sys/fs/cgroup/unified/u/cgroup.procs", "1\n" } }, 56, 256, true },
+	{ "both: memory is version 2's",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "1:name=systemd:/u\n0::/u\n" },
+	    { "proc/self/mountinfo", ROOT_MOUNT V2(29, 22, "/", "/sys/fs/cgroup/unified") },
+	    { "sys/fs/cgroup/unified/u/memory.max", G256 },
+	    { "sys/fs/cgroup/unified/u/memory.current", G200 } }, 56, 256, true },
+	{ "lines that make no sense",
+	  { { "proc/meminfo", MEMINFO }, { "proc/self/cgroup", "0\n:\n0:\n0::\nx::/\n" },
+	    { "proc/self/mountinfo", "30\n31 22 0:26 /\n32 22 0:26 / /x - cgroup2\n - \n" },
+	    { "memory.max", G64 }, { "memory.current", G64 } }, 1024, 8192, false },
+};
+
+ParameterizedTestParameters(cgroup, headroom)
+{
+	static size_t index[sizeof(rows) / sizeof(*rows)];
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		index[i] = i;
+	return cr_make_param_array(size_t, index, sizeof(rows) / sizeof(*rows));
+}
+
+ParameterizedTest(size_t *row, cgroup, headroom)
+{
+	struct hsnap_proc proc;
+	tree_create(&proc);
+	for (size_t i = 0; i < sizeof(rows->files) / sizeof(*rows->files) && rows[*row].files[i].path; i++)
+		tree_write(&proc, rows[*row].files[i].path, rows[*row].files[i].text);
+	struct hsnap_headroom room = hsnap_proc_headroom(&proc);
+	cr_expect_eq(room.left, rows[*row].left * MIB, "%s: %llu bytes left", rows[*row].name,
+		     (unsigned long long)room.left);
+	cr_expect_eq(room.limit, rows[*row].limit * MIB, "%s: of %llu", rows[*row].name, (unsigned long long)room.limit);
+	cr_expect_eq(room.cgroup, rows[*row].cgroup, "%s", rows[*row].name);
+	tree_destroy(&proc);
+}
+
+Test(cgroup, nothing_is_known)
+{
+	struct hsnap_proc proc;
+	tree_create(&proc);
+	struct hsnap_headroom room = hsnap_proc_headroom(&proc);
+	cr_expect_eq(room.limit, UINT64_MAX);
+	cr_expect_eq(room.left, UINT64_MAX);
+	tree_destroy(&proc);
+}
+
+/* ---- a cgroup of this machine ---- */
+
+static bool put(const char *folder, const char *file, unsigned long long value)
+{
+	char path[512], text[32];
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	int fd = open(path, O_WRONLY | O_CLOEXEC), len = snprintf(text, sizeof(text), "%llu", value);
+	bool done = fd >= 0 && write(fd, text, (size_t)len) == len;
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+/* Below the memory cgroup that we are in, of version 1 or 2; false: none can be made. */
+static bool make_cgroup(char *folder, size_t size, const char **limit)
+{
+	char own[256] = "", line[512];
+	FILE *list = fopen("/proc/self/cgroup", "re");
+	while (list && fgets(line, sizeof(line), list))
+		if (strstr(line, ":memory:") || (!own[0] && !strncmp(line, "0::", 3)))
+			snprintf(own, sizeof(own), "%.255s", strrchr(line, ':') + 1);
+	if (list)
+		fclose(list);
+	own[strcspn(own, "\n")] = '\0';
+	static const char *const places[][2] = {
+		{ "/sys/fs/cgroup/memory", "memory.limit_in_bytes" }, { "/sys/fs/cgroup", "memory.max" },
+	};
+	for (size_t i = 0; i < 2; i++) {
+		struct stat st;
+		char path[600];
+		snprintf(folder, size, "%s%s/heapsnap-unit-%d", places[i][0], own, getpid());
+		snprintf(path, sizeof(path), "%s/%s", folder, places[i][1]);
+		*limit = places[i][1];
+		if (!mkdir(folder, 0700) && !stat(path, &st))
+			return true;
+		rmdir(folder);
+	}
+	return false;
+}
+
+/* What is left before and after 32 MiB are written to, told through a pipe. */
+static void use_memory(const char *folder, int to)
+{
+	struct hsnap_proc proc;
+	uint64_t left[2] = { 0 }, limit = 0;
+	if (put(folder, "cgroup.procs", (unsigned long long)getpid()) && !hsnap_proc_init(&proc, "/", NULL)) {
+		left[0] = hsnap_proc_headroom(&proc).left;
+		char *pages = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (pages != MAP_FAILED)
+			memset(pages, 1, 32 * MIB);
+		struct hsnap_headroom room = hsnap_proc_headroom(&proc);
+		left[1] = room.left;
+		limit = room.limit;
+	}
+	dprintf(to, "%llu %llu %llu\n", (unsigned long long)left[0], (unsigned long long)left[1], (unsigned long long)limit);
+	_exit(0);
+}
+
+Test(cgroup, a_real_one_is_seen_from_inside)
+{
+	char folder[512];
+	const char *limit_file;
+	if (!make_cgroup(folder, sizeof(folder), &limit_file))
+		cr_skip_test("no memory cgroup can be made here");
+	int pipe_fds[2];
+	cr_assert_eq(pipe2(pipe_fds, O_CLOEXEC), 0);
+	cr_expect(put(folder, limit_file, 96 * MIB));
+	pid_t pid = fork();
+	if (!pid)
+		use_memory(folder, pipe_fds[1]);
+	close(pipe_fds[1]);
+	FILE *from = fdopen(pipe_fds[0], "r");
+	unsigned long long before, after, limit;
+	int num = fscanf(from, "%llu %llu %llu", &before, &after, &limit);
+	fclose(from);
+	waitpid(pid, NULL, 0);
+	cr_expect_eq(rmdir(folder), 0, "%s: %s", folder, strerror(errno));
+	cr_assert_eq(num, 3);
+	cr_expect_eq(limit, 96 * MIB, "the limit is %llu", limit);
+	cr_expect(before <= 96 * MIB && before > 80 * MIB, "%llu were left before", before);
+	/* The kernel charges by batches of some pages a core. */
+	cr_expect(before - after > 30 * MIB && before - after < 36 * MIB, "%llu, then %llu were left", before, after);
+}

@@ -12,6 +12,7 @@
 #include "capture/proc/proc.h"
 #include "capture/roots/roots.h"
 #include "capture/symbols/symbols.h"
+#include "capture/target/scratch.h"
 #include "capture/wire.h"
 #include "snapshot/base/cleanup.h"
 
@@ -25,6 +26,7 @@ struct take {
 	struct hsnap_roots roots;
 	struct hsnap_symbols *symbols;
 	struct hsnap_snapshot *snapshot;
+	int scratch; /* options->scratch, opened; -1: none */
 	char exe[4096];
 	uint64_t start_time;
 };
@@ -223,12 +225,17 @@ static enum hsnap_code freeze(struct take *take, struct hsnap_error *err)
 	const struct hsnap_take_options *options = take->options;
 	struct hsnap_freeze_options how = {
 		.proc = &take->proc, .pid = options->pid, .mode = options->freeze, .max_pause_ns = options->max_pause_ns,
-		.suspend_seccomp = options->suspend_seccomp, .scratch = -1, .interrupted = options->interrupted,
+		.suspend_seccomp = options->suspend_seccomp, .interrupted = options->interrupted,
 	};
 	enum hsnap_code code = hsnap_proc_init(&take->proc, "/", err);
 	if (code)
 		return code;
 	look_at_process(take);
+	if (options->scratch)
+		code = hsnap_scratch_open(options->scratch, &take->scratch, err);
+	if (code)
+		return code;
+	how.scratch = take->scratch;
 	tell(take, "copying");
 	code = hsnap_freeze(&how, &take->frozen, err);
 	if (code == HSNAP_UNSUPPORTED && err)
@@ -261,6 +268,7 @@ static void deinit(struct take *take)
 	hsnap_roots_deinit(&take->roots);
 	hsnap_heap_deinit(&take->heap);
 	hsnap_frozen_deinit(&take->frozen);
+	hsnap_closefdp(&take->scratch);
 	hsnap_proc_deinit(&take->proc);
 	hsnap_snapshot_destroy(take->snapshot);
 }
@@ -269,7 +277,7 @@ enum hsnap_code hsnap_capture_take(const struct hsnap_take_options *options, str
 				   struct hsnap_error *err)
 {
 	uint64_t began = now(CLOCK_MONOTONIC);
-	struct take take = { .options = options, .proc = { .root = -1 } };
+	struct take take = { .options = options, .proc = { .root = -1 }, .scratch = -1 };
 	enum hsnap_code code = run(&take, err);
 	if (code && code != HSNAP_INTERRUPTED) {
 		if (options->core)

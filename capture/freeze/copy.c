@@ -27,13 +27,33 @@ static size_t gather(const struct hsnap_plan *plan, size_t *range, uint64_t *at,
 	return bytes;
 }
 
+/* Where the next piece goes, as soon as the disk is that far. */
+static enum hsnap_stop_end await_room(struct hsnap_way *way, struct iovec to[2], int *num)
+{
+	while (!(*num = hsnap_copy_room(&way->copy, to))) {
+		if (!hsnap_copy_wait(&way->copy)) {
+			way->stop.sys_errno = errno;
+			return HSNAP_STOP_DISK;
+		}
+		if (hsnap_stop_is_over(&way->stop))
+			return HSNAP_STOP_LONG;
+		if (hsnap_stop_is_interrupted(&way->stop))
+			return HSNAP_STOP_INTERRUPTED;
+	}
+	return HSNAP_STOP_DONE;
+}
+
 /* What was read of the pieces is noted; a page that could not be read is passed over. */
 static enum hsnap_stop_end read_pieces(struct hsnap_way *way, struct iovec *pieces, int num)
 {
 	struct hsnap_copy *copy = &way->copy;
 	while (num) {
-		struct iovec to = { copy->buffer + copy->used, copy->size - copy->used };
-		ssize_t n = process_vm_readv(way->stop.pid, &to, 1, pieces, (unsigned long)num, 0);
+		struct iovec to[2];
+		int num_to;
+		enum hsnap_stop_end end = await_room(way, to, &num_to);
+		if (end)
+			return end;
+		ssize_t n = process_vm_readv(way->stop.pid, to, (unsigned long)num_to, pieces, (unsigned long)num, 0);
 		if (n < 0 && errno == ESRCH)
 			return HSNAP_STOP_GONE;
 		size_t got = n < 0 ? 0 : (size_t)n;
@@ -81,7 +101,7 @@ static enum hsnap_stop_end copy_ranges(struct hsnap_way *way, const struct hsnap
 static enum hsnap_stop_end copy_in_stop(void *context, const struct hsnap_stop *stop)
 {
 	struct hsnap_way *way = context;
-	way->copy.used = way->copy.num_extents = 0;
+	hsnap_copy_rewind(&way->copy);
 	way->lost = 0;
 	if (!hsnap_plan_list(&way->plan))
 		return way->plan.num ? HSNAP_STOP_AGAIN : HSNAP_STOP_GONE;
@@ -98,6 +118,7 @@ enum hsnap_code hsnap_freeze_copy(const struct hsnap_freeze_options *options, st
 	enum hsnap_code code = hsnap_way_begin(&way, options, ret, err);
 	way.stop.work = copy_in_stop;
 	way.stop.context = &way;
+	way.at_once = true;
 	if (!code)
 		code = hsnap_way_room(&way, 0, err);
 	if (!code)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/target/scratch.h"
 #include "snapshot/base/cleanup.h"
 
 #define CAPABILITY_PTRACE 19
@@ -133,18 +134,36 @@ enum hsnap_code hsnap_refuse_denied(const struct hsnap_proc *proc, pid_t tid, in
 	return hsnap_fail(err, HSNAP_REFUSED, 0, "the kernel refuses: %s", strerror(sys_errno));
 }
 
-enum hsnap_code hsnap_refuse_need(const struct hsnap_proc *proc, uint64_t bytes, struct hsnap_error *err)
+uint64_t hsnap_refuse_needed(uint64_t bytes, bool scratch)
 {
 	/* The copy, and half as much again for the graph made of it. */
-	uint64_t need = bytes > UINT64_MAX / 2 ? UINT64_MAX : bytes + bytes / 2;
-	if (need < MIN_NEED)
-		need = MIN_NEED;
+	uint64_t need = bytes > UINT64_MAX / 2 ? UINT64_MAX : (scratch ? 0 : bytes) + bytes / 2;
+	return need < MIN_NEED ? MIN_NEED : need;
+}
+
+static uint64_t whole_mib(uint64_t bytes)
+{
+	return (bytes >> 20) + (bytes % (1 << 20) != 0);
+}
+
+enum hsnap_code hsnap_refuse_need(const struct hsnap_proc *proc, uint64_t bytes, int scratch,
+				  struct hsnap_error *err)
+{
+	uint64_t need = hsnap_refuse_needed(bytes, scratch >= 0);
 	struct hsnap_headroom room = hsnap_proc_headroom(proc);
-	if (room.limit == UINT64_MAX || need <= room.left)
-		return HSNAP_OK;
-	hsnap_fail(err, HSNAP_REFUSED, 0, "needs %" PRIu64 " MiB, this %s has %" PRIu64 " of %" PRIu64 " MiB left",
-		   (need + (1 << 20) - 1) >> 20, room.cgroup ? "cgroup" : "machine", room.left >> 20,
-		   room.limit >> 20);
-	return hsnap_hint(err, HSNAP_REFUSED, room.cgroup ? "take it from outside: the node, or an ephemeral container"
-							  : "free memory or add swap first");
+	uint64_t disk = scratch >= 0 ? hsnap_scratch_left(scratch) : UINT64_MAX;
+	if (room.limit != UINT64_MAX && need > room.left) {
+		hsnap_fail(err, HSNAP_REFUSED, 0, "needs %" PRIu64 " MiB%s, this %s has %" PRIu64 " of %" PRIu64
+			   " MiB left", whole_mib(need), scratch >= 0 ? " beside the scratch file" : "",
+			   room.cgroup ? "cgroup" : "machine", room.left >> 20, room.limit >> 20);
+		return hsnap_hint(err, HSNAP_REFUSED, "%s%s", room.cgroup
+				  ? "take it from outside (the node, an ephemeral container)" : "free memory or add swap first",
+				  scratch < 0 ? ", or work on disk: --scratch DIR" : "");
+	}
+	if (bytes > disk) {
+		hsnap_fail(err, HSNAP_REFUSED, 0, "needs %" PRIu64 " MiB of disk, the scratch folder has %" PRIu64
+			   " MiB left", whole_mib(bytes), disk >> 20);
+		return hsnap_hint(err, HSNAP_REFUSED, "name a folder with more room: --scratch DIR");
+	}
+	return HSNAP_OK;
 }

@@ -3,6 +3,8 @@
 #ifndef HSNAP_CAPTURE_FREEZE_REFUSE_H
 #define HSNAP_CAPTURE_FREEZE_REFUSE_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "capture/proc/proc.h"
@@ -18,9 +20,13 @@ HSNAP_CHECKED enum hsnap_code hsnap_refuse_early(const struct hsnap_proc *proc, 
 enum hsnap_code hsnap_refuse_denied(const struct hsnap_proc *proc, pid_t tid, int sys_errno,
 				    struct hsnap_error *err);
 
-/* Do the bytes to be copied, and the work on them, fit beside the target?
- * HSNAP_OK or HSNAP_REFUSED. */
-HSNAP_CHECKED enum hsnap_code hsnap_refuse_need(const struct hsnap_proc *proc, uint64_t bytes,
+/* What a take of so many bytes uses at the most, in bytes of memory: the copy, unless it goes to a
+ * scratch file, and the work on it. */
+uint64_t hsnap_refuse_needed(uint64_t bytes, bool scratch);
+
+/* Do the bytes to be copied, and the work on them, fit beside the target?  `scratch`: the file that
+ * the copy goes to, or -1: memory.  HSNAP_OK or HSNAP_REFUSED. */
+HSNAP_CHECKED enum hsnap_code hsnap_refuse_need(const struct hsnap_proc *proc, uint64_t bytes, int scratch,
 						struct hsnap_error *err);
 
 #endif

@@ -40,6 +40,7 @@ enum hsnap_stop_end {
 	HSNAP_STOP_GONE,    /* no such process any more */
 	HSNAP_STOP_DENIED,  /* seizing failed: sys_errno */
 	HSNAP_STOP_FOREIGN, /* a thread runs 32-bit code */
+	HSNAP_STOP_DISK,    /* the work could not write its scratch file: sys_errno, which it sets */
 	HSNAP_STOP_NO_MEMORY,
 	HSNAP_STOP_INTERRUPTED,
 };
@@ -64,7 +65,7 @@ struct hsnap_stop {
 	uint64_t released_at; /* ns since the epoch */
 	pid_t late;
 	char late_state;     /* as in /proc/PID/stat, while it was waited for */
-	pid_t denied;        /* thread that could not be seized, and why */
+	pid_t denied;        /* thread that could not be seized; sys_errno says why */
 	int sys_errno;
 };
 

@@ -2,6 +2,7 @@
 /* way.c - looking before, room, retries, and the target made of what was copied. */
 #include "capture/freeze/way.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ enum hsnap_code hsnap_way_begin(struct hsnap_way *way, const struct hsnap_freeze
 	*ret = (struct hsnap_frozen){ 0 };
 	*way = (struct hsnap_way){
 		.options = options, .ret = ret, .files = { .root = -1 }, .plan = { .maps = -1, .pagemap = -1 },
+		.copy = { .scratch = -1 },
 		.stop = { .proc = proc, .pid = pid, .interrupted = options->interrupted,
 			  .max_pause_ns = options->max_pause_ns },
 	};
@@ -67,13 +69,25 @@ enum hsnap_code hsnap_way_room(struct hsnap_way *way, unsigned again, struct hsn
 	uint64_t spare = (plan->bytes / 32 + ((uint64_t)4 << 20)) << (2 * again);
 	uint64_t size = plan->bytes + spare;
 	hsnap_copy_deinit(&way->copy);
-	enum hsnap_code code = hsnap_refuse_need(options->proc, plan->bytes, err);
+	enum hsnap_code code = hsnap_refuse_need(options->proc, plan->bytes, options->scratch, err);
 	if (code)
 		return code;
-	if (size < plan->bytes || size > SIZE_MAX / 2 ||
-	    !hsnap_copy_init(&way->copy, (size_t)size, plan->max, options->scratch))
+	bool done = size >= plan->bytes && size <= SIZE_MAX / 2 &&
+		    hsnap_copy_init(&way->copy, (size_t)size, plan->max, options->scratch);
+	/* The ring in front of a scratch file may have the memory that the graph needs later. */
+	if (done && way->at_once)
+		done = hsnap_copy_stage(&way->copy, plan->bytes / 3);
+	if (!done && options->scratch >= 0 && errno != ENOMEM)
+		return hsnap_fail(err, HSNAP_REFUSED, 0, "cannot make a scratch file of %" PRIu64 " MiB: %s", size >> 20,
+				  strerror(errno));
+	if (!done)
 		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for a copy of %" PRIu64 " MiB", size >> 20);
 	return HSNAP_OK;
+}
+
+static enum hsnap_code refuse_disk(int sys_errno, struct hsnap_error *err)
+{
+	return hsnap_fail(err, HSNAP_REFUSED, 0, "cannot write the scratch file: %s", strerror(sys_errno));
 }
 
 static const char *state_name(char state)
@@ -118,6 +132,7 @@ static enum hsnap_code explain(const struct hsnap_stop *stop, enum hsnap_stop_en
 	case HSNAP_STOP_DENIED: return hsnap_refuse_denied(stop->proc, stop->denied, stop->sys_errno, err);
 	case HSNAP_STOP_FOREIGN:
 		return hsnap_fail(err, HSNAP_REFUSED, 0, "it runs 32-bit code, which this version cannot read");
+	case HSNAP_STOP_DISK: return refuse_disk(stop->sys_errno, err);
 	case HSNAP_STOP_NO_MEMORY: return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	case HSNAP_STOP_INTERRUPTED: return hsnap_fail(err, HSNAP_INTERRUPTED, 0, "interrupted");
 	}
@@ -184,7 +199,8 @@ enum hsnap_code hsnap_way_finish(struct hsnap_way *way, const char *mode, struct
 	ret->copied = way->copy.used;
 	ret->lost = way->lost + way->plan.skipped;
 	ret->mode = mode;
-	hsnap_copy_shrink(&way->copy);
+	if (!hsnap_copy_finish(&way->copy))
+		return refuse_disk(errno, err);
 	enum hsnap_code code = hsnap_live_create(way->stop.pid, way->plan.text, way->headers, &way->copy, &way->files,
 						 &ret->target, err);
 	if (!code && !add_threads(ret->target, &way->stop))

@@ -7,6 +7,7 @@
 #ifndef HSNAP_CAPTURE_FREEZE_WAY_H
 #define HSNAP_CAPTURE_FREEZE_WAY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "capture/freeze/freeze.h"
@@ -22,6 +23,7 @@ struct hsnap_way {
 	struct hsnap_files files;
 	struct hsnap_copy copy;
 	struct hsnap_stop stop; /* its work and context are the way's own to set */
+	bool at_once;     /* set after the beginning: the copy is filled in order, in one stop */
 	uint64_t headers; /* AT_PHDR */
 	uint64_t lost;    /* bytes that could not be read */
 };

@@ -2,48 +2,104 @@
 /* copy.c - storage of a private copy. */
 #include "capture/target/copy.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "capture/target/scratch.h"
 #include "snapshot/base/pages.h"
 
 #define PAGE ((size_t)4096)
 
+/* A page that is faulted in on first use costs four times its copying. */
+static void fault_in(void *pages, size_t size)
+{
+	for (size_t i = 0; i < size; i += PAGE)
+		((volatile uint8_t *)pages)[i] = 0;
+}
+
+static bool map_file(struct hsnap_copy *copy)
+{
+	if (!hsnap_scratch_resize(copy->scratch, copy->size))
+		return false;
+	void *pages = mmap(NULL, copy->size, PROT_READ | PROT_WRITE, MAP_SHARED, copy->scratch, 0);
+	copy->buffer = pages == MAP_FAILED ? NULL : pages;
+	return copy->buffer;
+}
+
 bool hsnap_copy_init(struct hsnap_copy *copy, size_t size, size_t max_extents, int scratch)
 {
-	(void)scratch;
-	size = (size + PAGE - 1) & ~(PAGE - 1);
-	*copy = (struct hsnap_copy){ .size = size, .max_extents = max_extents };
-	copy->buffer = hsnap_pages_alloc(size, 1);
+	size = size ? (size + PAGE - 1) & ~(PAGE - 1) : PAGE;
+	*copy = (struct hsnap_copy){ .size = size, .max_extents = max_extents, .scratch = scratch };
+	bool done = true;
+	if (scratch >= 0)
+		done = map_file(copy);
+	else
+		copy->buffer = hsnap_pages_alloc(size, 1);
 	copy->extents = hsnap_pages_alloc(max_extents, sizeof(*copy->extents));
-	if (!copy->buffer || !copy->extents) {
+	if (!done || !copy->buffer || !copy->extents) {
+		int sys_errno = done ? ENOMEM : errno;
 		hsnap_copy_deinit(copy);
+		errno = sys_errno;
 		return false;
 	}
-	/* A page that is faulted in on first use costs four times its copying. */
-	for (size_t i = 0; i < size; i += PAGE)
-		((volatile uint8_t *)copy->buffer)[i] = 0;
-	for (size_t i = 0; i < max_extents; i += PAGE / sizeof(*copy->extents))
-		((volatile struct hsnap_extent *)copy->extents)[i].at = 0;
+	if (scratch < 0)
+		fault_in(copy->buffer, size);
+	fault_in(copy->extents, max_extents * sizeof(*copy->extents));
 	return true;
+}
+
+bool hsnap_copy_stage(struct hsnap_copy *copy, size_t memory)
+{
+	if (copy->scratch < 0)
+		return true;
+	copy->stage = hsnap_stage_create(copy->scratch, memory);
+	return copy->stage;
 }
 
 void hsnap_copy_deinit(struct hsnap_copy *copy)
 {
+	hsnap_stage_destroy(copy->stage);
 	hsnap_pages_free(copy->buffer, copy->size, 1);
 	hsnap_pages_free(copy->extents, copy->max_extents, sizeof(*copy->extents));
-	*copy = (struct hsnap_copy){ 0 };
+	*copy = (struct hsnap_copy){ .scratch = -1 };
 }
 
-void hsnap_copy_shrink(struct hsnap_copy *copy)
+void hsnap_copy_rewind(struct hsnap_copy *copy)
 {
+	copy->used = copy->num_extents = 0;
+	if (copy->stage)
+		hsnap_stage_rewind(copy->stage);
+}
+
+int hsnap_copy_room(struct hsnap_copy *copy, struct iovec to[2])
+{
+	if (copy->stage)
+		return hsnap_stage_room(copy->stage, to);
+	to[0] = (struct iovec){ copy->buffer + copy->used, copy->size - copy->used };
+	return 1;
+}
+
+bool hsnap_copy_wait(struct hsnap_copy *copy)
+{
+	return !copy->stage || hsnap_stage_wait(copy->stage);
+}
+
+bool hsnap_copy_finish(struct hsnap_copy *copy)
+{
+	bool done = !copy->stage || hsnap_stage_finish(copy->stage);
+	int sys_errno = errno;
+	hsnap_stage_destroy(copy->stage);
+	copy->stage = NULL;
 	size_t keep = (copy->used + PAGE - 1) & ~(PAGE - 1);
 	if (!keep)
 		keep = PAGE;
-	if (keep >= copy->size)
-		return;
-	munmap(copy->buffer + keep, copy->size - keep);
-	copy->size = keep;
+	if (keep < copy->size) {
+		munmap(copy->buffer + keep, copy->size - keep);
+		copy->size = keep;
+	}
+	errno = sys_errno;
+	return done;
 }
 
 const struct hsnap_extent *hsnap_copy_find(const struct hsnap_copy *copy, uint64_t address)

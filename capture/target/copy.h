@@ -12,6 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
+
+#include "capture/target/stage.h"
+#include "snapshot/base/error.h"
 
 struct hsnap_extent {
 	uint64_t start, end; /* addresses in the process */
@@ -19,21 +23,35 @@ struct hsnap_extent {
 };
 
 struct hsnap_copy {
-	uint8_t *buffer;
-	size_t size, used; /* bytes */
+	uint8_t *buffer;     /* in memory, or a scratch file that is mapped; borrowed pointers into it last as long */
+	size_t size, used;   /* bytes */
 	struct hsnap_extent *extents;
 	size_t num_extents, max_extents;
+	int scratch;         /* that file, borrowed; -1: none */
+	struct hsnap_stage *stage; /* in front of the file while it is filled; NULL: straight into the buffer */
 };
 
-/* Room for bytes and extents; the buffer is written to, so that no page of it is missing later.
- * `scratch`: the bytes go to this file and not to memory; -1: to memory.  false: out of memory, or
- * of room on the disk. */
+/* Room for bytes and extents; memory is written to, so that no page of it is missing later.
+ * `scratch`: the bytes go to this file and not to memory; -1: to memory.  false with errno: out of
+ * memory, or of room on the disk. */
 bool hsnap_copy_init(struct hsnap_copy *copy, size_t size, size_t max_extents, int scratch);
 void hsnap_copy_deinit(struct hsnap_copy *copy);
-/* Give the unused end of the buffer back to the system. */
-void hsnap_copy_shrink(struct hsnap_copy *copy);
 
-/* The bytes at buffer + used are those of [start, start + len): take note of it. */
+/* For who fills a copy in order, while a process stands still: of a scratch file, `memory` bytes of a
+ * ring in front of it (see stage.h).  Nothing where there is no file.  false: out of memory. */
+HSNAP_CHECKED bool hsnap_copy_stage(struct hsnap_copy *copy, size_t memory);
+/* Where the next bytes go.  Of a stage 0: not yet, see hsnap_copy_wait(). */
+int hsnap_copy_room(struct hsnap_copy *copy, struct iovec to[2]);
+/* Some milliseconds at most; false with errno: the file cannot be written to. */
+HSNAP_CHECKED bool hsnap_copy_wait(struct hsnap_copy *copy);
+/* Begin again. */
+void hsnap_copy_rewind(struct hsnap_copy *copy);
+
+/* All that was added is in the buffer from now on; its unused end is given back to the system.
+ * false with errno: the file could not be written. */
+HSNAP_CHECKED bool hsnap_copy_finish(struct hsnap_copy *copy);
+
+/* The bytes at buffer + used, or where hsnap_copy_room() said, are those of [start, start + len): take note of it. */
 static inline bool hsnap_copy_add(struct hsnap_copy *copy, uint64_t start, size_t len)
 {
 	struct hsnap_extent *last = copy->num_extents ? &copy->extents[copy->num_extents - 1] : NULL;
@@ -47,6 +65,8 @@ static inline bool hsnap_copy_add(struct hsnap_copy *copy, uint64_t start, size_
 		};
 	}
 	copy->used += len;
+	if (copy->stage)
+		hsnap_stage_advance(copy->stage, len);
 	return true;
 }
 

@@ -179,7 +179,7 @@ enum hsnap_code hsnap_live_create(pid_t pid, const char *maps, uint64_t headers_
 	}
 	*live = (struct live){ .copy = *take_copy, .files = *take_files, .target = target };
 	pthread_mutex_init(&live->lock, NULL);
-	*take_copy = (struct hsnap_copy){ 0 };
+	*take_copy = (struct hsnap_copy){ .scratch = -1 };
 	*take_files = (struct hsnap_files){ .root = -1 };
 	target->ops = &live_ops;
 	target->self = live;

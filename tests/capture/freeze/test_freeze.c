@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "capture/freeze/freeze.h"
+#include "capture/target/scratch.h"
 #include "tests/capture/support/child.h"
 
 static struct hsnap_proc proc;
@@ -74,10 +75,20 @@ static void expect_unharmed(struct child *patient, const char *when)
 	cr_expect_eq(child_wait(patient), 0, "%s", when);
 }
 
+static int scratch = -1; /* where a test's copies go; -1: to memory */
+
 static enum hsnap_code freeze_once(pid_t pid, struct hsnap_frozen *frozen, struct hsnap_error *err)
 {
 	*err = (struct hsnap_error){ 0 };
-	return hsnap_freeze_copy(&(struct hsnap_freeze_options){ .proc = &proc, .pid = pid, .scratch = -1 }, frozen, err);
+	return hsnap_freeze_copy(&(struct hsnap_freeze_options){ .proc = &proc, .pid = pid, .scratch = scratch }, frozen, err);
+}
+
+/* From now on to a file in the build folder, which is on a disk. */
+static void use_scratch(void)
+{
+	struct hsnap_error err;
+	if (hsnap_scratch_open(SCRATCH_FOLDER, &scratch, &err))
+		cr_skip_test("%s", err.message);
 }
 
 Test(freeze, a_busy_process_notices_nothing)
@@ -98,7 +109,7 @@ Test(freeze, a_busy_process_notices_nothing)
 	expect_unharmed(&patient, "40 takes");
 }
 
-Test(freeze, what_was_copied_is_what_was_there)
+static void expect_what_was_there(void)
 {
 	/* A child of our own image: its memory is known to us. */
 	uint64_t *words = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -153,6 +164,31 @@ Test(freeze, what_was_copied_is_what_was_there)
 	close(fd);
 	cr_expect_eq(frozen.target->ops->open_path(frozen.target->self, "/dev/null"), -1, "a device was opened");
 	hsnap_frozen_deinit(&frozen);
+}
+
+Test(freeze, what_was_copied_is_what_was_there)
+{
+	expect_what_was_there();
+}
+
+Test(freeze, what_was_copied_to_a_disk_is_what_was_there)
+{
+	use_scratch();
+	expect_what_was_there();
+}
+
+Test(freeze, a_busy_process_notices_nothing_of_a_disk)
+{
+	struct child patient = start_patient("busy", "48");
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	use_scratch();
+	for (int i = 0; i < 10; i++) {
+		cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_OK, "%s", err.message);
+		cr_expect_gt(frozen.copied, (uint64_t)48 << 20);
+		hsnap_frozen_deinit(&frozen);
+	}
+	expect_unharmed(&patient, "10 takes to a disk");
 }
 
 Test(freeze, two_hundred_sleepers)

@@ -8,7 +8,9 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "capture/freeze/refuse.h"
@@ -205,10 +207,34 @@ ParameterizedTest(size_t *row, refuse, needs)
 	tree_create(&proc);
 	for (size_t i = 0; i < 9 && needs[*row].files[i].path; i++)
 		tree_write(&proc, needs[*row].files[i].path, needs[*row].files[i].text);
-	enum hsnap_code code = hsnap_refuse_need(&proc, needs[*row].bytes, &err);
+	enum hsnap_code code = hsnap_refuse_need(&proc, needs[*row].bytes, -1, &err);
 	cr_expect_eq(code, needs[*row].message ? HSNAP_REFUSED : HSNAP_OK, "%s: %s", needs[*row].name, err.message);
 	cr_expect_str_eq(err.message, needs[*row].message ? needs[*row].message : "", "%s: %s", needs[*row].name,
 			 err.message);
 	cr_expect_eq(!err.hint[0], !needs[*row].message, "%s: %s", needs[*row].name, err.hint);
 	tree_destroy(&proc);
+}
+
+Test(refuse, with_a_scratch_file_the_copy_needs_disk_and_no_memory)
+{
+	struct hsnap_proc proc;
+	struct hsnap_error err = { 0 };
+	char path[] = "/tmp/hsnap-refuse-XXXXXX";
+	int fd = mkostemp(path, O_CLOEXEC);
+	cr_assert(fd >= 0);
+	unlink(path);
+	tree_create(&proc);
+	tree_write(&proc, "proc/meminfo", "MemTotal: 262144 kB\nMemAvailable: 65536 kB\n");
+	cr_expect_eq(hsnap_refuse_need(&proc, 120 * MIB, fd, &err), HSNAP_OK, "%s", err.message);
+	cr_expect_eq(hsnap_refuse_need(&proc, 140 * MIB, fd, &err), HSNAP_REFUSED);
+	cr_expect_str_eq(err.message, "needs 70 MiB beside the scratch file, this machine has 64 of 256 MiB left");
+	cr_expect_str_eq(err.hint, "free memory or add swap first");
+	cr_expect_eq(hsnap_refuse_need(&proc, 140 * MIB, -1, &err), HSNAP_REFUSED);
+	cr_expect_str_eq(err.hint, "free memory or add swap first, or work on disk: --scratch DIR");
+	tree_write(&proc, "proc/meminfo", "MemTotal: 4611686018427387904 kB\nMemAvailable: 4611686018427387 kB\n");
+	cr_expect_eq(hsnap_refuse_need(&proc, (uint64_t)1 << 60, fd, &err), HSNAP_REFUSED);
+	cr_expect(strstr(err.message, "needs 1099511627776 MiB of disk, the scratch folder has "), "%s", err.message);
+	cr_expect_str_eq(err.hint, "name a folder with more room: --scratch DIR");
+	tree_destroy(&proc);
+	close(fd);
 }

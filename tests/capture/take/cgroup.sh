@@ -43,7 +43,7 @@ if serve 3000 truth; then
 			'^heapsnap: cannot take pid [0-9]+ \(bookstore\): needs [0-9]+ MiB, this cgroup has [0-9]+ of [0-9]+ MiB left$' \
 			inside "$HEAPSNAP" take -p "$service" -o none.snap
 	done
-	expect "… and says what to do" 3 '^hint: take it from outside' inside "$HEAPSNAP" take -p "$service" -o none.snap
+	expect "… and says what to do" 3 '^hint: take it from outside \(the node, an ephemeral container\), or work on disk: --scratch DIR$' inside "$HEAPSNAP" take -p "$service" -o none.snap
 	check "… and writes nothing" not test -e none.snap
 	expect "from outside it works" 0 '^heapsnap: all of it was captured' "$HEAPSNAP" take -p "$service" -o outside.snap
 	limit_to 500

@@ -193,9 +193,16 @@ static bool is_live_tcb(const struct hsnap_target *target, uint64_t address)
 	return false;
 }
 
+/* The table of thread-locals (dtv, the second word of a control block) goes with a stack to its next thread. */
+static void add_kept_dtv(struct hsnap_root_finder *finder, uint64_t tcb)
+{
+	struct hsnap_root_place place = { .kind = HSNAP_ROOT_THREAD_LOCAL, .name = "kept for the next thread" };
+	hsnap_roots_add(finder, tcb + 8, tcb + 16, &place);
+}
+
 /*
  * glibc keeps the stacks of ended threads for new ones.  Such a stack still has its control block
- * at its end, and what it holds is stale.
+ * at its end, and what else it holds is stale.
  */
 static void exclude_ended_stacks(struct hsnap_root_finder *finder)
 {
@@ -210,8 +217,10 @@ static void exclude_ended_stacks(struct hsnap_root_finder *finder)
 		for (uint64_t at = mapping->end - (look < size ? look : size); at < mapping->end; at += 64) {
 			if (!hsnap_glibc_is_tcb(target, at))
 				continue;
-			if (!is_live_tcb(target, at))
+			if (!is_live_tcb(target, at)) {
+				add_kept_dtv(finder, at);
 				hsnap_roots_exclude(finder, mapping->start, mapping->end);
+			}
 			break;
 		}
 	}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * blocks.c - every block of a snapshot with its address, for judges that look at the process
- * itself: "0xADDRESS SIZE CONFIDENCE TYPE" a line.
+ * itself: "0xADDRESS SIZE CONFIDENCE TYPE" a line.  blocks SNAP [STATE]: only those of that state.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "snapshot/snapshot.h"
 
@@ -22,8 +23,8 @@ int main(int argc, char **argv)
 {
 	struct hsnap_error err = { 0 };
 	struct hsnap_snapshot *snapshot = NULL;
-	if (argc != 2) {
-		fputs("usage: blocks SNAP\n", stderr);
+	if (argc != 2 && argc != 3) {
+		fputs("usage: blocks SNAP [STATE]\n", stderr);
 		return 2;
 	}
 	if (hsnap_snapshot_read(argv[1], HSNAP_LOAD_NODES, &snapshot, &err)) {
@@ -31,7 +32,8 @@ int main(int argc, char **argv)
 		return 4;
 	}
 	for (hsnap_node_id n = hsnap_first_block(&snapshot->graph); n < snapshot->graph.num_nodes; n++)
-		print_block(snapshot, n);
+		if (argc == 2 || !strcmp(argv[2], hsnap_state_name(hsnap_node_state(&snapshot->graph, n))))
+			print_block(snapshot, n);
 	hsnap_snapshot_destroy(snapshot);
 	return ferror(stdout) || fflush(stdout) ? 5 : 0;
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # traps.sh - no false leaks, no free block called live, and planted leaks found.
 . "$(dirname "$0")/lib.sh"
+: "${BLOCKS:?the lister of blocks}"
 
 # snapshot_of COMMAND… - take t.snap of it, waiting for it to be ready; leaves show.json and leaks.json.
 snapshot_of() {
@@ -62,5 +63,12 @@ if snapshot_of "$FIXTURES/traps/trap-planted"; then
 		[.groups[] | select(.type == "Link")] | length > 0 and all(.cycle) and (map(.count) | add) <= 1000' leaks.json
 	check "planted: a train drags its wagons" jq -e '
 		[.groups[] | select(.type == "Train").drags[] | select(.type == "Wagon").count] | add >= 970' leaks.json
+fi
+# What libc keeps of the three threads that ended is no leak of the program's.
+if snapshot_of "$FIXTURES/traps/trap-lost"; then
+	check "lost: 540 leaks, three fewer of each kind at most" jq -e '.count <= 540 and .count >= 513' leaks.json
+	"$BLOCKS" t.snap unreachable >lost.txt
+	check "lost: each is of a size that was planted" awk '
+		$2 !~ /^(24|3000|400000|696|1512|264|296|328|232)$/ { print; bad = 1 } END { exit bad || NR < 513 }' lost.txt
 fi
 finish

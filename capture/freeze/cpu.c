@@ -58,6 +58,26 @@ bool hsnap_cpu_broke_call(const hsnap_cpu *cpu)
 	return false;
 }
 
+/* linux/errno.h: what a call returns inside the kernel that is to be made again. */
+enum { RESTART_SYS = 512, RESTART_NO_INTR = 513, RESTART_NO_HANDLER = 514, RESTART_BLOCK = 516 };
+
+enum hsnap_cpu_state hsnap_cpu_state(const hsnap_cpu *cpu)
+{
+	if ((int64_t)cpu->orig_rax < 0)
+		return HSNAP_CPU_FREE;
+	switch (-(int64_t)cpu->rax) {
+	case RESTART_SYS:
+	case RESTART_NO_INTR:
+	case RESTART_NO_HANDLER:
+		return HSNAP_CPU_RESTARTS;
+	case RESTART_BLOCK:
+		/* Without a time-out there is nothing to remember. */
+		return cpu->orig_rax == SYS_poll && (int32_t)cpu->rdx < 0 ? HSNAP_CPU_RESTARTS : HSNAP_CPU_BOUND;
+	default:
+		return HSNAP_CPU_FREE;
+	}
+}
+
 hsnap_cpu hsnap_cpu_rewound(const hsnap_cpu *cpu)
 {
 	hsnap_cpu again = *cpu;

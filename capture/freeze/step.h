@@ -23,10 +23,24 @@ static inline void hsnap_step(const char *name)
 	for (;;)
 		pause();
 }
+
+/* "CALL-WHAT": of a step that several system calls have. */
+static inline void hsnap_step_of(const char *call, const char *what)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "%s-%s", call, what);
+	hsnap_step(name);
+}
 #else
 static inline void hsnap_step(const char *name)
 {
 	(void)name;
+}
+
+static inline void hsnap_step_of(const char *call, const char *what)
+{
+	(void)call;
+	(void)what;
 }
 #endif
 

@@ -5,18 +5,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 
+#include "capture/freeze/apart.h"
+#include "capture/freeze/signals.h"
 #include "capture/freeze/step.h"
 #include "snapshot/base/cleanup.h"
 
@@ -35,13 +32,6 @@ struct attempt {
 	uint64_t began;
 	enum hsnap_stop_end end;
 };
-
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t;
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static struct hsnap_tracee *find_tracee(struct hsnap_stop *stop, pid_t tid)
 {
@@ -123,58 +113,6 @@ static enum hsnap_stop_end seize_all(struct attempt *a)
 	return a->stop->tracees.num ? HSNAP_STOP_DONE : HSNAP_STOP_GONE;
 }
 
-/* Is a signal waiting that will run a handler, stop or end the thread once it goes on? */
-static bool signal_waits(const struct attempt *a, pid_t tid)
-{
-	uint64_t blocked = 0;
-	if (ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof(blocked), &blocked))
-		return true;
-	static const uint32_t queues[] = { 0, PTRACE_PEEKSIGINFO_SHARED };
-	for (size_t q = 0; q < 2; q++) {
-		siginfo_t infos[16];
-		struct __ptrace_peeksiginfo_args args = { .flags = queues[q], .nr = 16 };
-		for (long n; (n = ptrace(PTRACE_PEEKSIGINFO, tid, &args, infos)) > 0; args.off += (uint64_t)n)
-			for (long i = 0; i < n; i++) {
-				unsigned bit = (unsigned)infos[i].si_signo - 1;
-				if (bit < 64 && !((blocked | a->ignored) >> bit & 1))
-					return true;
-			}
-	}
-	return false;
-}
-
-/*
- * A call that only our stop made fail is made again.  This is done at once and not at the release,
- * so that it has been done when we are killed in between.
- */
-static void mend_call(const struct attempt *a, struct hsnap_tracee *tracee)
-{
-	if (!hsnap_cpu_broke_call(&tracee->cpu) || signal_waits(a, tracee->tid))
-		return;
-	hsnap_cpu again = hsnap_cpu_rewound(&tracee->cpu);
-	tracee->rewound = !hsnap_cpu_set(tracee->tid, &again);
-}
-
-static enum hsnap_stop_end note_stop(const struct attempt *a, struct hsnap_tracee *tracee, const siginfo_t *info)
-{
-	if (info->si_code != CLD_TRAPPED && info->si_code != CLD_STOPPED) {
-		tracee->state = HSNAP_TRACEE_GONE;
-		return HSNAP_STOP_DONE;
-	}
-	tracee->state = HSNAP_TRACEE_STOPPED;
-	int event = info->si_status >> 8, signal = info->si_status & 0x7f;
-	if (!event)
-		tracee->signal = signal;
-	int error = hsnap_cpu_get(tracee->tid, &tracee->cpu);
-	if (error == ENOEXEC)
-		return HSNAP_STOP_FOREIGN;
-	if (error)
-		tracee->state = HSNAP_TRACEE_GONE; /* killed between its stop and now */
-	else if (event == PTRACE_EVENT_STOP && signal == SIGTRAP)
-		mend_call(a, tracee); /* a stop by SIGSTOP fails such calls with or without us */
-	return HSNAP_STOP_DONE;
-}
-
 /* See who has stopped by now; `late` is one that has not. */
 static enum hsnap_stop_end collect_stops(struct attempt *a, pid_t *late)
 {
@@ -183,18 +121,11 @@ static enum hsnap_stop_end collect_stops(struct attempt *a, pid_t *late)
 		struct hsnap_tracee *tracee = &stop->tracees.items[i];
 		if (tracee->state != HSNAP_TRACEE_RUNS || !tracee->asked)
 			continue;
-		/* The report is left where it is (WNOWAIT): once it is taken, a signal met at the stop
-		 * would be lost if we were killed before we hand it back. */
-		siginfo_t info = { 0 };
-		if (waitid(P_PID, (id_t)tracee->tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL)) {
-			tracee->state = HSNAP_TRACEE_GONE;
-		} else if (info.si_pid) {
-			enum hsnap_stop_end end = note_stop(a, tracee, &info);
-			if (end)
-				return end;
-		} else if (!*late) {
+		int error = hsnap_tracee_meet(tracee, a->ignored);
+		if (error == ENOEXEC)
+			return HSNAP_STOP_FOREIGN;
+		if (error && !*late)
 			*late = tracee->tid;
-		}
 	}
 	return HSNAP_STOP_DONE;
 }
@@ -216,7 +147,7 @@ static enum hsnap_stop_end interrupt_all(struct attempt *a)
 		enum hsnap_stop_end end = collect_stops(a, &late);
 		if (end || !late)
 			return end;
-		if (now(CLOCK_MONOTONIC) - a->began > DEADLINE_NS || hsnap_stop_is_over(stop)) {
+		if (hsnap_now(CLOCK_MONOTONIC) - a->began > DEADLINE_NS || hsnap_stop_is_over(stop)) {
 			stop->late = late;
 			return HSNAP_STOP_LATE;
 		}
@@ -226,7 +157,7 @@ static enum hsnap_stop_end interrupt_all(struct attempt *a)
 
 bool hsnap_stop_is_over(const struct hsnap_stop *stop)
 {
-	return stop->ends_at && now(CLOCK_MONOTONIC) >= stop->ends_at;
+	return stop->ends_at && hsnap_now(CLOCK_MONOTONIC) >= stop->ends_at;
 }
 
 /* What is left of the longest pause, less what letting go takes. */
@@ -245,7 +176,7 @@ static void set_end(const struct attempt *a)
 static enum hsnap_stop_end stop_all(struct attempt *a)
 {
 	a->window = true;
-	a->began = now(CLOCK_MONOTONIC);
+	a->began = hsnap_now(CLOCK_MONOTONIC);
 	set_end(a);
 	bool found_new = true;
 	while (found_new) {
@@ -256,7 +187,7 @@ static enum hsnap_stop_end stop_all(struct attempt *a)
 		end = seize_listed(a, &found_new);
 		if (end)
 			return end;
-		if (now(CLOCK_MONOTONIC) - a->began > 2 * DEADLINE_NS)
+		if (hsnap_now(CLOCK_MONOTONIC) - a->began > 2 * DEADLINE_NS)
 			return HSNAP_STOP_AGAIN;
 	}
 	if (hsnap_stop_is_interrupted(a->stop))
@@ -267,16 +198,6 @@ static enum hsnap_stop_end stop_all(struct attempt *a)
 	return HSNAP_STOP_GONE;
 }
 
-static void release(const struct attempt *a, struct hsnap_tracee *tracee)
-{
-	/* A signal came meanwhile: with it the call fails of its own right, as programs expect that
-	 * look at a flag of their handler then. */
-	if (tracee->rewound && signal_waits(a, tracee->tid))
-		hsnap_cpu_set(tracee->tid, &tracee->cpu);
-	ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)tracee->signal);
-	tracee->state = HSNAP_TRACEE_RELEASED;
-}
-
 static void release_stopped(const struct attempt *a)
 {
 	bool first = true;
@@ -284,7 +205,7 @@ static void release_stopped(const struct attempt *a)
 		struct hsnap_tracee *tracee = &a->stop->tracees.items[i];
 		if (tracee->state != HSNAP_TRACEE_STOPPED)
 			continue;
-		release(a, tracee);
+		hsnap_tracee_release(tracee, a->ignored);
 		if (first && !a->end)
 			hsnap_step("first-released");
 		first = false;
@@ -305,7 +226,7 @@ static char state_of(const struct hsnap_stop *stop, pid_t tid)
  */
 static void release_late(struct attempt *a)
 {
-	for (uint64_t began = now(CLOCK_MONOTONIC); now(CLOCK_MONOTONIC) - began < PATIENCE_NS;) {
+	for (uint64_t began = hsnap_now(CLOCK_MONOTONIC); hsnap_now(CLOCK_MONOTONIC) - began < PATIENCE_NS;) {
 		pid_t late = 0;
 		while (collect_stops(a, &late))
 			;
@@ -324,33 +245,12 @@ static void release_late(struct attempt *a)
 	}
 }
 
-/* The signals of which the target hears nothing, though the kernel queues them while it is traced. */
-static void read_dispositions(struct attempt *a)
-{
-	struct hsnap_proc_status status = { 0 };
-	if (!hsnap_proc_status(a->stop->proc, a->stop->pid, &status))
-		return;
-	static const int quiet[] = { SIGCHLD, SIGCONT, SIGURG, SIGWINCH };
-	a->ignored = status.ignored;
-	for (size_t i = 0; i < sizeof(quiet) / sizeof(*quiet); i++)
-		if (!(status.caught >> (quiet[i] - 1) & 1))
-			a->ignored |= (uint64_t)1 << (quiet[i] - 1);
-}
-
-/* Each thread that is let go would else take our place on the processor. */
-static void raise_priority(void)
-{
-	struct sched_param param = { .sched_priority = 1 };
-	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &param))
-		(void)setpriority(PRIO_PROCESS, (id_t)gettid(), -20); /* not permitted: then without */
-}
-
 static void *run_attempt(void *argument)
 {
 	struct attempt *a = argument;
 	struct hsnap_stop *stop = a->stop;
-	raise_priority();
-	read_dispositions(a);
+	hsnap_apart_hurry();
+	a->ignored = hsnap_signals_ignored(stop->proc, stop->pid);
 	hsnap_step("before-seize");
 	a->end = seize_all(a);
 	hsnap_step("seized");
@@ -364,11 +264,11 @@ static void *run_attempt(void *argument)
 	if (a->end == HSNAP_STOP_LATE)
 		stop->late_state = state_of(stop, stop->late);
 	release_stopped(a);
-	stop->pause_ns = a->window ? now(CLOCK_MONOTONIC) - a->began : 0;
+	stop->pause_ns = a->window ? hsnap_now(CLOCK_MONOTONIC) - a->began : 0;
 	stop->spent_ns += stop->pause_ns;
 	if (stop->pause_ns > stop->longest_ns)
 		stop->longest_ns = stop->pause_ns;
-	stop->released_at = now(CLOCK_REALTIME);
+	stop->released_at = hsnap_now(CLOCK_REALTIME);
 	hsnap_step("released");
 	if (a->end && a->window)
 		release_late(a);
@@ -386,23 +286,7 @@ enum hsnap_stop_end hsnap_stop_once(struct hsnap_stop *stop)
 		return errno == ENOENT ? HSNAP_STOP_GONE : HSNAP_STOP_NO_MEMORY;
 	attempt.task = task;
 
-	/* Ctrl-Z would hold the target for as long as it holds us; and the thread that holds it must
-	 * not be the one that runs handlers. */
-	sigset_t stops, all, before, meanwhile;
-	sigemptyset(&stops);
-	sigaddset(&stops, SIGTSTP);
-	sigaddset(&stops, SIGTTIN);
-	sigaddset(&stops, SIGTTOU);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_t thread;
-	int error = pthread_create(&thread, NULL, run_attempt, &attempt);
-	sigorset(&meanwhile, &before, &stops);
-	pthread_sigmask(SIG_SETMASK, &meanwhile, NULL);
-	if (!error)
-		pthread_join(thread, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error ? HSNAP_STOP_NO_MEMORY : attempt.end;
+	return hsnap_apart(run_attempt, &attempt) ? attempt.end : HSNAP_STOP_NO_MEMORY;
 }
 
 void hsnap_stop_deinit(struct hsnap_stop *stop)

@@ -15,21 +15,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/freeze/cpu.h"
+#include "capture/freeze/tracee.h"
 #include "capture/proc/proc.h"
 #include "snapshot/base/error.h"
 #include "snapshot/base/vec.h"
-
-enum hsnap_tracee_state { HSNAP_TRACEE_RUNS, HSNAP_TRACEE_STOPPED, HSNAP_TRACEE_RELEASED, HSNAP_TRACEE_GONE };
-
-struct hsnap_tracee {
-	pid_t tid;
-	uint8_t state;  /* enum hsnap_tracee_state */
-	bool asked;     /* interrupted by us */
-	bool rewound;   /* about to make its system call again */
-	int signal;     /* met at the stop: handed back at the release; 0: none */
-	hsnap_cpu cpu;  /* as found */
-};
 
 /* What became of one attempt. */
 enum hsnap_stop_end {

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * apart.h - a thread of its own for whoever holds a target.
+ *
+ * When that thread ends, for whatever reason, the kernel lets go of all that it traced.
+ */
+#ifndef HSNAP_CAPTURE_FREEZE_APART_H
+#define HSNAP_CAPTURE_FREEZE_APART_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+/* Run it and wait for its end.  It takes no signal, and this process cannot be stopped from the
+ * terminal meanwhile.  false: there is no thread to be had, and nothing was run. */
+bool hsnap_apart(void *(*run)(void *), void *argument);
+
+/* Before others, where that is permitted: each thread that is let go would else take our place on
+ * the processor.  Of the calling thread. */
+void hsnap_apart_hurry(void);
+
+/* Nanoseconds. */
+static inline uint64_t hsnap_now(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#endif

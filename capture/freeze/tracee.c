@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* tracee.c - what a stop found, and giving it back. */
+#include "capture/freeze/tracee.h"
+
+#include <errno.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "capture/freeze/signals.h"
+
+/*
+ * A call that only our stop made fail is made again.  This is done at once and not at the release,
+ * so that it has been done when we are killed in between.
+ */
+static void mend_call(struct hsnap_tracee *tracee, uint64_t ignored)
+{
+	if (!hsnap_cpu_broke_call(&tracee->cpu) || hsnap_signals_wait(tracee->tid, ignored))
+		return;
+	hsnap_cpu again = hsnap_cpu_rewound(&tracee->cpu);
+	tracee->rewound = !hsnap_cpu_set(tracee->tid, &again);
+}
+
+static int note_stop(struct hsnap_tracee *tracee, const siginfo_t *info, uint64_t ignored)
+{
+	if (info->si_code != CLD_TRAPPED && info->si_code != CLD_STOPPED) {
+		tracee->state = HSNAP_TRACEE_GONE;
+		return 0;
+	}
+	tracee->state = HSNAP_TRACEE_STOPPED;
+	int event = info->si_status >> 8, signal = info->si_status & 0x7f;
+	if (!event)
+		tracee->signal = signal;
+	int error = hsnap_cpu_get(tracee->tid, &tracee->cpu);
+	if (error == ENOEXEC)
+		return ENOEXEC;
+	if (error) {
+		tracee->state = HSNAP_TRACEE_GONE; /* killed between its stop and now */
+	} else if (event == PTRACE_EVENT_STOP && signal == SIGTRAP) {
+		tracee->plain = true;
+		mend_call(tracee, ignored); /* a stop by SIGSTOP fails such calls with or without us */
+	}
+	return 0;
+}
+
+int hsnap_tracee_meet(struct hsnap_tracee *tracee, uint64_t ignored)
+{
+	/* The report is left where it is (WNOWAIT): once it is taken, a signal met at the stop would be
+	 * lost if we were killed before we hand it back. */
+	siginfo_t info = { 0 };
+	if (waitid(P_PID, (id_t)tracee->tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL)) {
+		tracee->state = HSNAP_TRACEE_GONE;
+		return 0;
+	}
+	return info.si_pid ? note_stop(tracee, &info, ignored) : EAGAIN;
+}
+
+hsnap_cpu hsnap_tracee_goes_on(const struct hsnap_tracee *tracee)
+{
+	return tracee->rewound ? hsnap_cpu_rewound(&tracee->cpu) : tracee->cpu;
+}
+
+void hsnap_tracee_release(struct hsnap_tracee *tracee, uint64_t ignored)
+{
+	/* A signal came meanwhile: with it the call fails of its own right, as programs expect that
+	 * look at a flag of their handler then. */
+	if (tracee->rewound && hsnap_signals_wait(tracee->tid, ignored))
+		hsnap_cpu_set(tracee->tid, &tracee->cpu);
+	ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)tracee->signal);
+	tracee->state = HSNAP_TRACEE_RELEASED;
+}

@@ -16,7 +16,8 @@
 #include "capture/freeze/step.h"
 #include "snapshot/base/cleanup.h"
 
-#define DEADLINE_NS 20000000u   /* for one thread to stop */
+#define LOOK_NS 5000000u        /* after that it is asked why a thread does not stop */
+#define MAX_WAIT_NS 2000000000u
 #define PATIENCE_NS 250000000u  /* for one to be had */
 #define POLL_NS 2000
 #define PAUSE_NS 2000000
@@ -27,6 +28,7 @@ struct attempt {
 	uint64_t ignored;
 	unsigned tries;
 	bool done, denied;
+	bool stuck; /* one was asked to stop and did not */
 	int sys_errno;
 	pid_t denied_tid;
 	enum hsnap_loan loan; /* of the last that was not to be had */
@@ -77,14 +79,27 @@ static enum promise look_at(const struct hsnap_lender *lender, pid_t tid)
 	}
 }
 
-static bool await_stop(struct hsnap_tracee *tracee, uint64_t ignored)
+/*
+ * On a busy machine a thread may wait for a processor before it can stop: it must be met all the
+ * same, to mend its call.  What stands in the kernel for long (D) makes no call that a stop can
+ * break: it is let go when our thread ends.
+ */
+static bool await_stop(const struct attempt *a, struct hsnap_tracee *tracee)
 {
-	for (uint64_t began = hsnap_now(CLOCK_MONOTONIC); hsnap_now(CLOCK_MONOTONIC) - began < DEADLINE_NS;) {
-		if (hsnap_tracee_meet(tracee, ignored) != EAGAIN)
+	const struct hsnap_lender *lender = a->injection->lender;
+	uint64_t began = hsnap_now(CLOCK_MONOTONIC), looked = began;
+	for (uint64_t now = began; now - began < MAX_WAIT_NS; now = hsnap_now(CLOCK_MONOTONIC)) {
+		if (hsnap_tracee_meet(tracee, a->ignored) != EAGAIN)
 			return tracee->state == HSNAP_TRACEE_STOPPED;
+		struct hsnap_proc_status status = { 0 };
+		if (now - looked > LOOK_NS) {
+			if (hsnap_proc_status(lender->proc, tracee->tid, &status) && status.state == 'D')
+				break;
+			looked = now;
+		}
 		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
 	}
-	return false; /* it is let go when our thread ends */
+	return false;
 }
 
 /* Stop it, and use it if it stands well. */
@@ -104,7 +119,7 @@ static void try_thread(struct attempt *a, pid_t tid)
 	a->tries++;
 	hsnap_step("lone-seized");
 	uint64_t began = hsnap_now(CLOCK_MONOTONIC);
-	bool stands = !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && await_stop(&tracee, a->ignored);
+	bool stands = !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && await_stop(a, &tracee);
 	hsnap_step("lone-stopped");
 	a->loan = stands ? hsnap_borrow(&borrowed, injection->lender, &tracee) : HSNAP_LOAN_NOT_NOW;
 	if (!a->loan) {
@@ -113,6 +128,7 @@ static void try_thread(struct attempt *a, pid_t tid)
 		if (!hsnap_give_back(&borrowed))
 			tracee.rewound = false; /* its frame restores it */
 	}
+	a->stuck = tracee.state == HSNAP_TRACEE_RUNS;
 	if (tracee.state == HSNAP_TRACEE_STOPPED)
 		hsnap_tracee_release(&tracee, a->ignored);
 	uint64_t pause = hsnap_now(CLOCK_MONOTONIC) - began;
@@ -124,7 +140,7 @@ static void try_thread(struct attempt *a, pid_t tid)
 /* Another thread, or later, may do. */
 static bool is_final(const struct attempt *a)
 {
-	return a->done || a->denied || a->tries >= MAX_TRIES || a->loan > HSNAP_LOAN_NO_STACK ||
+	return a->done || a->denied || a->stuck || a->tries >= MAX_TRIES || a->loan > HSNAP_LOAN_NO_STACK ||
 	       (a->injection->interrupted && *a->injection->interrupted);
 }
 

@@ -9,6 +9,7 @@
  *	patient vfork MS      stands in vfork() for so long, then goes on as `busy`
  *	patient orphan        its main thread has ended
  *	patient sandbox       under a seccomp filter that kills on everything but a few calls
+ *	patient spinner       one thread that never sleeps and checks its registers, vectors and signal stack
  *	patient filler MIB    has so much memory, and that is all
  *
  * Prints READY when set up; at the end of stdin what it noticed, and exits.
@@ -17,6 +18,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <dirent.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -237,6 +239,54 @@ static int run_busy(size_t mib)
 	return 0;
 }
 
+/*
+ * Registers of all kinds hold for a while what was put into them: general ones, flags by way of a
+ * chain of additions, vectors (256 bits wide where the processor has them).
+ */
+static bool registers_hold(uint64_t seed)
+{
+	uint64_t in[4] = { seed, ~seed, seed * 3, seed ^ 0x5555555555555555u }, out[4] = { 0 }, kept[6];
+#define HOLD(load, store) \
+	__asm__ volatile(load \
+			 "mov %[seed], %%r8\n lea 1(%%r8), %%r9\n lea 2(%%r8), %%r10\n lea 3(%%r8), %%r11\n" \
+			 "lea 4(%%r8), %%r12\n lea 5(%%r8), %%r13\n mov $3000, %%ecx\n" \
+			 "1: add $1, %%r13\n sub $1, %%r13\n dec %%ecx\n jnz 1b\n" store \
+			 "mov %%r8, (%[kept])\n mov %%r9, 8(%[kept])\n mov %%r10, 16(%[kept])\n" \
+			 "mov %%r11, 24(%[kept])\n mov %%r12, 32(%[kept])\n mov %%r13, 40(%[kept])\n" \
+			 : : [seed] "r"(seed), [in] "r"(in), [out] "r"(out), [kept] "r"(kept) \
+			 : "r8", "r9", "r10", "r11", "r12", "r13", "rcx", "xmm3", "xmm14", "memory", "cc")
+	if (__builtin_cpu_supports("avx"))
+		HOLD("vmovdqu (%[in]), %%ymm14\n", "vmovdqu %%ymm14, (%[out])\n vzeroupper\n");
+	else
+		HOLD("movdqu (%[in]), %%xmm14\n movdqu 16(%[in]), %%xmm3\n",
+		     "movdqu %%xmm14, (%[out])\n movdqu %%xmm3, 16(%[out])\n");
+#undef HOLD
+	for (uint64_t i = 0; i < 6; i++)
+		if (kept[i] != seed + i)
+			return false;
+	return !memcmp(in, out, sizeof(in));
+}
+
+static int run_spinner(void)
+{
+	static uint8_t room[65536];
+	stack_t stack = { .ss_sp = room, .ss_size = sizeof(room) }, now;
+	sigset_t mask;
+	struct pollfd end = { .fd = 0, .events = POLLIN };
+	sigaltstack(&stack, NULL);
+	unsigned descriptors = count_descriptors();
+	ready();
+	do {
+		for (int i = 0; i < 20000; i++)
+			wrong += !registers_hold(0x0123456789abcdefu * (loops++ + 1));
+		wrong += sigaltstack(NULL, &now) || now.ss_sp != room || now.ss_flags || now.ss_size != sizeof(room);
+		wrong += sigprocmask(SIG_SETMASK, NULL, &mask) || !sigisemptyset(&mask);
+	} while (!poll(&end, 1, 0));
+	printf("eintr %lu wrong %lu lost 0 descriptors %d children 0 loops %lu\n", eintr, wrong,
+	       (int)(count_descriptors() - descriptors), loops);
+	return 0;
+}
+
 static void *sleep_on(void *unused)
 {
 	while (!stop)
@@ -365,6 +415,8 @@ int main(int argc, char **argv)
 		return run_orphan();
 	if (!strcmp(mode, "sandbox"))
 		return run_sandbox();
+	if (!strcmp(mode, "spinner"))
+		return run_spinner();
 	if (strcmp(mode, "filler"))
 		return 2;
 	touch((size_t)atol(value));

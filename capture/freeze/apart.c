@@ -18,6 +18,7 @@ bool hsnap_apart(void *(*run)(void *), void *argument)
 	sigaddset(&stops, SIGTSTP);
 	sigaddset(&stops, SIGTTIN);
 	sigaddset(&stops, SIGTTOU);
+	sigaddset(&stops, SIGCHLD); /* for hsnap_apart_nap(), and for nobody else */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_t thread;
@@ -36,4 +37,12 @@ void hsnap_apart_hurry(void)
 	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &param))
 		(void)setpriority(PRIO_PROCESS, (id_t)gettid(), -20); /* not permitted: then without */
 	(void)prctl(PR_SET_TIMERSLACK, 1UL); /* short waits are short: else each takes 50 us more */
+}
+
+void hsnap_apart_nap(long ns)
+{
+	sigset_t child;
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	(void)sigtimedwait(&child, NULL, &(struct timespec){ .tv_nsec = ns });
 }

@@ -19,6 +19,11 @@ bool hsnap_apart(void *(*run)(void *), void *argument);
  * the processor.  Of the calling thread. */
 void hsnap_apart_hurry(void);
 
+/* Wait until one of those that the calling thread holds may have stopped, at most for so long: it
+ * takes a SIGCHLD.  Sleeping for a few microseconds over and over instead would leave a thread that
+ * is on the same processor no time to get to its stop. */
+void hsnap_apart_nap(long ns);
+
 /* Nanoseconds. */
 static inline uint64_t hsnap_now(clockid_t clock)
 {

@@ -17,7 +17,7 @@
 #include "snapshot/base/cleanup.h"
 
 #define CALL_NS 10000000000u  /* nothing that we have done takes so long */
-#define POLL_NS 2000
+#define POLL_NS 100000
 #define MAX_STACK ((uint64_t)8 << 20)
 #define MAX_CODE ((size_t)64 << 20)
 #define SYSCALL_STOP (SIGTRAP | 0x80)
@@ -250,7 +250,7 @@ static int await_stop(pid_t tid)
 			return -1;
 		if (info.si_pid)
 			return info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED ? info.si_status : -1;
-		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
+		hsnap_apart_nap(POLL_NS);
 	}
 	return -1;
 }

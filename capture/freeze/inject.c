@@ -19,7 +19,7 @@
 #define LOOK_NS 5000000u        /* after that it is asked why a thread does not stop */
 #define MAX_WAIT_NS 2000000000u
 #define PATIENCE_NS 250000000u  /* for one to be had */
-#define POLL_NS 2000
+#define POLL_NS 100000
 #define PAUSE_NS 2000000
 #define MAX_TRIES 64            /* threads stopped in vain */
 
@@ -97,7 +97,7 @@ static bool await_stop(const struct attempt *a, struct hsnap_tracee *tracee)
 				break;
 			looked = now;
 		}
-		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
+		hsnap_apart_nap(POLL_NS);
 	}
 	return false;
 }

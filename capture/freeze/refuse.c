@@ -13,12 +13,8 @@
 #include "capture/target/scratch.h"
 #include "snapshot/base/cleanup.h"
 
-#define CAPABILITY_PTRACE 19
 #define KTHREADD 2
 #define MIN_NEED ((uint64_t)32 << 20) /* what a take of the smallest process uses */
-
-static const char capability_hint[] =
-	"needs CAP_SYS_PTRACE: sudo, docker --cap-add SYS_PTRACE, kubectl debug --profile=general";
 
 static enum hsnap_code refuse_tracer(const struct hsnap_proc *proc, uint64_t tracer, struct hsnap_error *err)
 {
@@ -56,10 +52,14 @@ static bool is_32_bit(const struct hsnap_proc *proc, pid_t pid)
 enum hsnap_code hsnap_refuse_early(const struct hsnap_proc *proc, pid_t pid, struct hsnap_error *err)
 {
 	struct hsnap_proc_status status;
+	enum hsnap_code code = hsnap_refuse_proc(proc, err);
+	if (code)
+		return code;
 	if (!hsnap_proc_status(proc, pid, &status)) {
-		if (errno == ENOENT || errno == ESRCH)
+		bool gone = errno == ENOENT || errno == ESRCH;
+		if (gone && !hsnap_refuse_hidden(proc, pid, err))
 			return hsnap_fail(err, HSNAP_REFUSED, 0, "no such process");
-		return hsnap_refuse_denied(proc, pid, errno, err);
+		return gone ? HSNAP_REFUSED : hsnap_refuse_denied(proc, pid, errno, err);
 	}
 	if (pid == getpid())
 		return hsnap_fail(err, HSNAP_REFUSED, 0, "it is heapsnap itself");
@@ -81,56 +81,21 @@ enum hsnap_code hsnap_refuse_early(const struct hsnap_proc *proc, pid_t pid, str
 	return HSNAP_OK;
 }
 
-static uint64_t yama_scope(const struct hsnap_proc *proc)
-{
-	hsnap_auto(hsnap_freep) char *text = hsnap_proc_read(proc, "proc/sys/kernel/yama/ptrace_scope");
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
-/* The process is there and whole, and still we may not. */
-static enum hsnap_code refuse_permission(const struct hsnap_proc *proc, const struct hsnap_proc_status *status,
-					 struct hsnap_error *err)
-{
-	uint64_t scope = yama_scope(proc);
-	if (scope >= 3) {
-		hsnap_fail(err, HSNAP_REFUSED, 0, "not permitted: kernel.yama.ptrace_scope is 3: nobody may attach");
-		return hsnap_hint(err, HSNAP_REFUSED,
-				  "set kernel.yama.ptrace_scope to 2 or less in /etc/sysctl.d and restart the machine");
-	}
-	struct hsnap_proc_status own = { 0 };
-	uint64_t self = 0;
-	hsnap_auto(hsnap_freep) char *text = hsnap_proc_read(proc, "proc/self/status");
-	if (text) {
-		hsnap_proc_field(text, "CapEff", 16, &own.effective_caps);
-		hsnap_proc_field(text, "Uid", 10, &self);
-	}
-	if (own.effective_caps >> CAPABILITY_PTRACE & 1) {
-		hsnap_fail(err, HSNAP_REFUSED, 0,
-			   "not permitted, though we have CAP_SYS_PTRACE: a security module or another user namespace");
-		return hsnap_hint(err, HSNAP_REFUSED, "run heapsnap as root on the host, outside of any container");
-	}
-	if (status->uid != self)
-		hsnap_fail(err, HSNAP_REFUSED, 0, "not permitted: it runs as uid %" PRIu64 ", we as uid %" PRIu64,
-			   status->uid, self);
-	else if (scope)
-		hsnap_fail(err, HSNAP_REFUSED, 0, "not permitted: kernel.yama.ptrace_scope is %" PRIu64, scope);
-	else
-		hsnap_fail(err, HSNAP_REFUSED, 0, "not permitted: it is not dumpable (set-user-id, capabilities or prctl)");
-	return hsnap_hint(err, HSNAP_REFUSED, "%s", capability_hint);
-}
-
 enum hsnap_code hsnap_refuse_denied(const struct hsnap_proc *proc, pid_t tid, int sys_errno,
 				    struct hsnap_error *err)
 {
 	struct hsnap_proc_status status;
-	if (sys_errno == ESRCH || sys_errno == ENOENT || !hsnap_proc_status(proc, tid, &status))
+	bool seen = sys_errno != ESRCH && sys_errno != ENOENT && hsnap_proc_status(proc, tid, &status);
+	if (!seen && hsnap_refuse_hidden(proc, tid, err))
+		return HSNAP_REFUSED;
+	if (!seen)
 		return hsnap_fail(err, HSNAP_REFUSED, 0, "exited while it was being captured");
 	if (status.state == 'Z' || status.state == 'X')
 		return refuse_zombie(proc, &status, err);
 	if (status.tracer)
 		return refuse_tracer(proc, status.tracer, err);
-	if (sys_errno == EPERM || sys_errno == EACCES)
-		return refuse_permission(proc, &status, err);
+	if (sys_errno == EPERM || sys_errno == EACCES || sys_errno == ENOSYS) /* the last from filters alone */
+		return hsnap_refuse_permission(proc, &status, err);
 	return hsnap_fail(err, HSNAP_REFUSED, 0, "the kernel refuses: %s", strerror(sys_errno));
 }
 

@@ -20,6 +20,14 @@ HSNAP_CHECKED enum hsnap_code hsnap_refuse_early(const struct hsnap_proc *proc, 
 enum hsnap_code hsnap_refuse_denied(const struct hsnap_proc *proc, pid_t tid, int sys_errno,
 				    struct hsnap_error *err);
 
+/* Of the above for EPERM and EACCES, where the process is there and whole.  Always HSNAP_REFUSED. */
+enum hsnap_code hsnap_refuse_permission(const struct hsnap_proc *proc, const struct hsnap_proc_status *status,
+					struct hsnap_error *err);
+/* It is there, but not in /proc, which is mounted with hidepid: true, and *err says so. */
+bool hsnap_refuse_hidden(const struct hsnap_proc *proc, pid_t pid, struct hsnap_error *err);
+/* Is /proc there, and of our own PID namespace?  By the numbers of another one we would stop somebody else. */
+HSNAP_CHECKED enum hsnap_code hsnap_refuse_proc(const struct hsnap_proc *proc, struct hsnap_error *err);
+
 /* What a take of so many bytes uses at the most, in bytes of memory: the copy, unless it goes to a
  * scratch file, and the work on it. */
 uint64_t hsnap_refuse_needed(uint64_t bytes, bool scratch);

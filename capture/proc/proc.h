@@ -51,13 +51,15 @@ bool hsnap_proc_field(const char *text, const char *key, int base, uint64_t *ret
 struct hsnap_proc_status {
 	char comm[64];
 	char state; /* R S D T t Z X I */
-	uint64_t tgid, parent, tracer, uid, effective_uid, threads, seccomp;
-	uint64_t effective_caps;
+	uint64_t tgid, parent, tracer, uid, effective_uid, gid, threads, seccomp;
+	uint64_t effective_caps, permitted_caps;
 	uint64_t rss, rss_anon, swap;
 	uint64_t blocked, ignored, caught; /* signal n is bit n - 1 */
 	bool has_memory; /* false: a kernel thread or a zombie */
 };
 bool hsnap_proc_status(const struct hsnap_proc *proc, pid_t pid, struct hsnap_proc_status *ret);
+/* The same of "self". */
+bool hsnap_proc_status_of(const struct hsnap_proc *proc, const char *who, struct hsnap_proc_status *ret);
 
 /* Field 22 of stat: clock ticks from boot to the start of the process; 0: unknown. */
 uint64_t hsnap_proc_start_time(const struct hsnap_proc *proc, pid_t pid);

@@ -17,9 +17,9 @@ static void read_comm(const char *text, char *comm, size_t size)
 	}
 }
 
-bool hsnap_proc_status(const struct hsnap_proc *proc, pid_t pid, struct hsnap_proc_status *ret)
+bool hsnap_proc_status_of(const struct hsnap_proc *proc, const char *who, struct hsnap_proc_status *ret)
 {
-	hsnap_auto(hsnap_freep) char *text = hsnap_proc_read(proc, "proc/%d/status", pid);
+	hsnap_auto(hsnap_freep) char *text = hsnap_proc_read(proc, "proc/%s/status", who);
 	if (!text)
 		return false;
 	*ret = (struct hsnap_proc_status){ 0 };
@@ -37,9 +37,11 @@ bool hsnap_proc_status(const struct hsnap_proc *proc, pid_t pid, struct hsnap_pr
 	const char *uid = strstr(text, "\nUid:\t");
 	if (!uid || sscanf(uid + 6, "%*u %lu", &ret->effective_uid) != 1)
 		ret->effective_uid = ret->uid;
+	hsnap_proc_field(text, "Gid", 10, &ret->gid);
 	hsnap_proc_field(text, "Threads", 10, &ret->threads);
 	hsnap_proc_field(text, "Seccomp", 10, &ret->seccomp);
 	hsnap_proc_field(text, "CapEff", 16, &ret->effective_caps);
+	hsnap_proc_field(text, "CapPrm", 16, &ret->permitted_caps);
 	hsnap_proc_field(text, "SigBlk", 16, &ret->blocked);
 	hsnap_proc_field(text, "SigIgn", 16, &ret->ignored);
 	hsnap_proc_field(text, "SigCgt", 16, &ret->caught);
@@ -51,6 +53,13 @@ bool hsnap_proc_status(const struct hsnap_proc *proc, pid_t pid, struct hsnap_pr
 	ret->rss_anon *= 1024;
 	ret->swap *= 1024;
 	return true;
+}
+
+bool hsnap_proc_status(const struct hsnap_proc *proc, pid_t pid, struct hsnap_proc_status *ret)
+{
+	char who[16];
+	snprintf(who, sizeof(who), "%d", pid);
+	return hsnap_proc_status_of(proc, who, ret);
 }
 
 uint64_t hsnap_proc_start_time(const struct hsnap_proc *proc, pid_t pid)

@@ -11,17 +11,29 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/freeze/refuse.h"
+#include "tests/capture/support/forbid.h"
 #include "tests/capture/support/tree.h"
 
 #define NGINX(state, more) \
 	"Name:\tnginx\nState:\t" state "\nTgid:\t812\nPPid:\t1\n" more "\nUid:\t33\t33\t33\t33\n" \
-	"VmSize:\t  9000 kB\nThreads:\t1\n"
-#define OURS(uid, caps) "Name:\theapsnap\nState:\tR\nUid:\t" uid "\t0\t0\t0\nCapEff:\t" caps "\n"
+	"VmSize:\t  9000 kB\nThreads:\t1\nGid:\t33\t33\t33\t33\nCapPrm:\t0000000000000000\n"
+#define OURS_GID(uid, gid, caps) \
+	"Name:\theapsnap\nState:\tR\nUid:\t" uid "\t0\t0\t0\nGid:\t" gid "\t0\t0\t0\nCapEff:\t" caps "\n"
+#define OURS(uid, caps) OURS_GID(uid, "33", caps)
 #define NO_CAPS "0000000000000000"
 #define PTRACE_CAP "0000000000080000"
+#define HOST_IDS { "proc/self/uid_map", "         0          0 4294967295\n" }
+#define SUDO "needs CAP_SYS_PTRACE: sudo heapsnap take -p 812"
+#define DOCKER \
+	"needs CAP_SYS_PTRACE: docker run --pid=container:NAME --cap-add SYS_PTRACE IMAGE heapsnap take …, or root on the host"
+#define KUBERNETES \
+	"needs CAP_SYS_PTRACE: kubectl debug -it POD --image=IMAGE --target=CONTAINER --profile=general, or root on the node"
+#define OUTSIDE "run heapsnap as root on the host, outside of any container"
 
 struct file {
 	const char *path, *text;
@@ -30,7 +42,7 @@ struct file {
 static const struct {
 	const char *name;
 	int denied; /* errno of the kernel's refusal; 0: found out early */
-	struct file files[4];
+	struct file files[6];
 	const char *message, *hint;
 } rows[] = {
 	{ "gone", 0, { { "proc/1/status", "" } }, "no such process", "" },
@@ -64,17 +76,17 @@ static const struct {
 	{ "another user's", EACCES,
 	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("1000", NO_CAPS) } },
 	  "not permitted: it runs as uid 33, we as uid 1000",
-	  "needs CAP_SYS_PTRACE: sudo, docker --cap-add SYS_PTRACE, kubectl debug --profile=general" },
+	  SUDO },
 	{ "Yama 1", EPERM,
 	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("33", NO_CAPS) },
 	    { "proc/sys/kernel/yama/ptrace_scope", "1\n" } },
 	  "not permitted: kernel.yama.ptrace_scope is 1",
-	  "needs CAP_SYS_PTRACE: sudo, docker --cap-add SYS_PTRACE, kubectl debug --profile=general" },
+	  SUDO },
 	{ "Yama 2", EPERM,
 	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("33", NO_CAPS) },
 	    { "proc/sys/kernel/yama/ptrace_scope", "2\n" } },
 	  "not permitted: kernel.yama.ptrace_scope is 2",
-	  "needs CAP_SYS_PTRACE: sudo, docker --cap-add SYS_PTRACE, kubectl debug --profile=general" },
+	  SUDO },
 	{ "Yama 3, root as well", EPERM,
 	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("0", PTRACE_CAP) },
 	    { "proc/sys/kernel/yama/ptrace_scope", "3\n" } },
@@ -83,11 +95,56 @@ static const struct {
 	{ "not dumpable", EPERM,
 	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("33", NO_CAPS) } },
 	  "not permitted: it is not dumpable (set-user-id, capabilities or prctl)",
-	  "needs CAP_SYS_PTRACE: sudo, docker --cap-add SYS_PTRACE, kubectl debug --profile=general" },
-	{ "a security module", EPERM,
-	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("0", PTRACE_CAP) } },
-	  "not permitted, though we have CAP_SYS_PTRACE: a security module or another user namespace",
-	  "run heapsnap as root on the host, outside of any container" },
+	  SUDO },
+	{ "Yama 1, in a container of Docker", EPERM,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("33", NO_CAPS) },
+	    { "proc/sys/kernel/yama/ptrace_scope", "1\n" }, { ".dockerenv", "" } },
+	  "not permitted: kernel.yama.ptrace_scope is 1", DOCKER },
+	{ "another user's, in a pod", EACCES,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("1000", NO_CAPS) },
+	    { "proc/self/cgroup", "0::/kubepods/burstable/pod1/c1\n" } },
+	  "not permitted: it runs as uid 33, we as uid 1000", KUBERNETES },
+	{ "another user's, in a pod with a cgroup namespace", EACCES,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("1000", NO_CAPS) },
+	    { "proc/self/cgroup", "0::/\n" },
+	    { "proc/self/mountinfo", "9 8 8:1 /var/lib/kubelet/pods/1/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n" } },
+	  "not permitted: it runs as uid 33, we as uid 1000", KUBERNETES },
+	{ "another group's", EPERM,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS_GID("33", "34", NO_CAPS) } },
+	  "not permitted: it runs with gid 33, we with gid 34", SUDO },
+	{ "Yama 2 with the capability, but outside of our user namespace", EPERM,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("0", PTRACE_CAP) },
+	    { "proc/sys/kernel/yama/ptrace_scope", "2\n" }, { "proc/self/uid_map", "         0       1000          1\n" } },
+	  "not permitted: it is not of our user namespace, which our CAP_SYS_PTRACE is limited to", OUTSIDE },
+	{ "more capabilities than we", EPERM,
+	  { { "proc/812/status", "CapPrm:\t0000000000000400\n" NGINX("S", "TracerPid:\t0") },
+	    { "proc/self/status", OURS("33", NO_CAPS) } },
+	  "not permitted: it has capabilities that we lack", SUDO },
+	{ "AppArmor, as root", EACCES,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("0", PTRACE_CAP) }, HOST_IDS,
+	    { "proc/self/attr/current", "docker-default (enforce)\n" }, { "proc/812/attr/current", "unconfined\n" } },
+	  "not permitted by AppArmor: it runs as 'unconfined', we as 'docker-default (enforce)'",
+	  "docker run --security-opt apparmor=unconfined …, or run heapsnap as root on the host" },
+	{ "AppArmor, and its profile cannot be read", EACCES,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("0", PTRACE_CAP) }, HOST_IDS,
+	    { "proc/self/attr/current", "docker-default (enforce)\n" } },
+	  "not permitted by AppArmor: it runs as '?', we as 'docker-default (enforce)'",
+	  "docker run --security-opt apparmor=unconfined …, or run heapsnap as root on the host" },
+	{ "SELinux, both of one domain", EACCES,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("0", PTRACE_CAP) }, HOST_IDS,
+	    { "proc/self/attr/current", "system_u:system_r:container_t:s0:c1,c2" },
+	    { "proc/812/attr/current", "system_u:system_r:container_t:s0:c1,c2" } },
+	  "not permitted by SELinux: it runs as 'system_u:system_r:container_t:s0:c1,c2', we as "
+	  "'system_u:system_r:container_t:s0:c1,c2'",
+	  "setsebool deny_ptrace off, or run heapsnap unconfined as root on the host" },
+	{ "a security module that does not tell", EPERM,
+	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("0", PTRACE_CAP) }, HOST_IDS,
+	    { "proc/self/attr/current", "unconfined\n" }, { "proc/812/attr/current", "unconfined\n" } },
+	  "not permitted, though we have CAP_SYS_PTRACE: a security module forbids it",
+	  "the kernel's log may tell which: dmesg | tail" },
+	{ "hidden, as it seems, but nothing hides", ESRCH,
+	  { { "proc/self/mountinfo", "20 1 0:5 / /proc rw - proc proc rw,hidepid=off\n" } },
+	  "exited while it was being captured", "" },
 	{ "an odd refusal", EIO, { { "proc/812/status", NGINX("S", "TracerPid:\t0") } },
 	  "the kernel refuses: Input/output error", "" },
 };
@@ -105,7 +162,8 @@ ParameterizedTest(size_t *row, refuse, reasons)
 	struct hsnap_proc proc;
 	struct hsnap_error err = { 0 };
 	tree_create(&proc);
-	for (size_t i = 0; i < 4 && rows[*row].files[i].path; i++)
+	tree_write(&proc, "proc/self/comm", "heapsnap\n");
+	for (size_t i = 0; i < 6 && rows[*row].files[i].path; i++)
 		tree_write(&proc, rows[*row].files[i].path, rows[*row].files[i].text);
 	enum hsnap_code code = rows[*row].denied ? hsnap_refuse_denied(&proc, 812, rows[*row].denied, &err)
 						 : hsnap_refuse_early(&proc, 812, &err);
@@ -124,6 +182,93 @@ Test(refuse, itself)
 	cr_expect_eq(hsnap_refuse_early(&proc, getpid(), &err), HSNAP_REFUSED);
 	cr_expect_str_eq(err.message, "it is heapsnap itself");
 	hsnap_proc_deinit(&proc);
+}
+
+/* Of a process that is there: hidden is what /proc does not show, with one option or another. */
+Test(refuse, hidden)
+{
+	static const char *const options[] = { "hidepid=2", "hidepid=invisible", "hidepid=1,gid=7", "hidepid=ptraceable" };
+	for (size_t i = 0; i < 4; i++) {
+		struct hsnap_proc proc;
+		struct hsnap_error err = { 0 };
+		char mounts[128], hint[128];
+		tree_create(&proc);
+		snprintf(mounts, sizeof(mounts), "20 1 0:5 / /proc rw - proc proc rw,%s\n", options[i]);
+		snprintf(hint, sizeof(hint), "needs CAP_SYS_PTRACE: sudo heapsnap take -p %d", getppid());
+		tree_write(&proc, "proc/self/mountinfo", mounts);
+		cr_expect_eq(hsnap_refuse_early(&proc, getppid(), &err), HSNAP_REFUSED);
+		cr_expect_str_eq(err.message,
+				 "not permitted: it is there, and /proc does not show it (mounted with hidepid)");
+		cr_expect_str_eq(err.hint, hint);
+		cr_expect_eq(hsnap_refuse_denied(&proc, getppid(), ESRCH, &err), HSNAP_REFUSED);
+		cr_expect(strstr(err.message, "hidepid"), "%s", err.message);
+		cr_expect_eq(hsnap_refuse_early(&proc, 0x7ffffff0, &err), HSNAP_REFUSED);
+		cr_expect_str_eq(err.message, "no such process");
+		tree_destroy(&proc);
+	}
+}
+
+/* By the numbers of another /proc somebody else would be stopped. */
+Test(refuse, proc_of_another_namespace)
+{
+	struct hsnap_proc proc;
+	struct hsnap_error err = { 0 };
+	char message[128];
+	tree_create(&proc);
+	cr_expect_eq(hsnap_refuse_early(&proc, 812, &err), HSNAP_REFUSED);
+	cr_expect_str_eq(err.message, "/proc is not mounted");
+	cr_expect_str_eq(err.hint, "mount -t proc proc /proc");
+	tree_write(&proc, "proc/812/status", NGINX("S", "TracerPid:\t0"));
+	tree_write(&proc, "proc/version", "Linux version 6.1.0\n");
+	cr_expect_eq(hsnap_refuse_early(&proc, 812, &err), HSNAP_REFUSED);
+	cr_expect_str_eq(err.message, "/proc is of another PID namespace, where we are not");
+	cr_assert_eq(symlinkat("4711", proc.root, "proc/self"), 0);
+	cr_expect_eq(hsnap_refuse_early(&proc, 812, &err), HSNAP_REFUSED);
+	snprintf(message, sizeof(message), "/proc is of another PID namespace, where we are 4711 and not %d", getpid());
+	cr_expect_str_eq(err.message, message);
+	cr_expect_neq(err.hint[0], '\0');
+	snprintf(message, sizeof(message), "%d", getpid());
+	cr_assert(!unlinkat(proc.root, "proc/self", 0) && !symlinkat(message, proc.root, "proc/self"));
+	cr_expect_eq(hsnap_refuse_early(&proc, 812, &err), HSNAP_OK, "%s", err.message);
+	tree_destroy(&proc);
+}
+
+/* Docker before 19.03, and whoever copied its profile. */
+Test(refuse, ptrace_is_filtered)
+{
+	struct hsnap_proc proc;
+	struct hsnap_error err = { 0 };
+	tree_create(&proc);
+	tree_write(&proc, "proc/812/status", NGINX("S", "TracerPid:\t0"));
+	tree_write(&proc, "proc/self/status", "Seccomp:\t2\n" OURS("33", NO_CAPS));
+	cr_expect_eq(hsnap_refuse_denied(&proc, 812, EPERM, &err), HSNAP_REFUSED);
+	cr_expect(strstr(err.message, "dumpable"), "a filter that lets ptrace through is not to blame: %s", err.message);
+	forbid(SYS_ptrace, EPERM);
+	cr_expect_eq(hsnap_refuse_denied(&proc, 812, EPERM, &err), HSNAP_REFUSED);
+	cr_expect_str_eq(err.message, "not permitted: a seccomp filter forbids us ptrace");
+	cr_expect(strstr(err.hint, "--cap-add SYS_PTRACE"), "%s", err.hint);
+	tree_destroy(&proc);
+}
+
+/* A folder in /proc that is the process's own shows that it is dumpable: then it is a security module. */
+Test(refuse, dumpable_and_yet_refused)
+{
+	struct hsnap_proc proc;
+	struct hsnap_error err = { 0 };
+	if (geteuid())
+		cr_skip_test("only root can give a folder away");
+	tree_create(&proc);
+	tree_write(&proc, "proc/812/status", NGINX("S", "TracerPid:\t0"));
+	tree_write(&proc, "proc/self/status", OURS("33", NO_CAPS));
+	tree_write(&proc, "proc/self/attr/current", "docker-default (enforce)\n");
+	tree_write(&proc, "proc/812/attr/current", "other (enforce)\n");
+	cr_expect_eq(hsnap_refuse_denied(&proc, 812, EPERM, &err), HSNAP_REFUSED);
+	cr_expect(strstr(err.message, "dumpable"), "%s", err.message);
+	cr_assert_eq(fchownat(proc.root, "proc/812", 33, 33, 0), 0);
+	cr_expect_eq(hsnap_refuse_denied(&proc, 812, EPERM, &err), HSNAP_REFUSED);
+	cr_expect_str_eq(err.message,
+			 "not permitted by AppArmor: it runs as 'other (enforce)', we as 'docker-default (enforce)'");
+	tree_destroy(&proc);
 }
 
 #define MIB ((uint64_t)1 << 20)

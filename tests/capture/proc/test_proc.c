@@ -91,8 +91,8 @@ Test(proc, status_and_start_time)
 	tree_create(&proc);
 	tree_write(&proc, "proc/7/status",
 		   "Name:\ta b) Tgid:\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t7\nPPid:\t3\nTracerPid:\t9\n"
-		   "Uid:\t1000\t1001\t1001\t1001\nVmSize:\t 10 kB\nVmRSS:\t     8 kB\nRssAnon:\t 4 kB\nVmSwap:\t 2 kB\n"
-		   "Threads:\t5\nSigIgn:\t0000000000001000\nSigCgt:\t0000000180014a07\nCapEff:\t000001ffffffffff\n"
+		   "Uid:\t1000\t1001\t1001\t1001\nGid:\t100\t101\t101\t101\nVmSize:\t 10 kB\nVmRSS:\t     8 kB\nRssAnon:\t 4 kB\nVmSwap:\t 2 kB\n"
+		   "Threads:\t5\nCapPrm:\t0000000000000400\nSigIgn:\t0000000000001000\nSigCgt:\t0000000180014a07\nCapEff:\t000001ffffffffff\n"
 		   "Seccomp:\t2\n");
 	tree_write(&proc, "proc/7/stat",
 		   "7 (a b) Tgid:) S 3 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 5 0 4711 99 98 18446744073709551615 1\n");
@@ -102,6 +102,7 @@ Test(proc, status_and_start_time)
 	cr_expect(status.uid == 1000 && status.effective_uid == 1001 && status.threads == 5 && status.seccomp == 2);
 	cr_expect(status.rss == 8192 && status.rss_anon == 4096 && status.swap == 2048 && status.has_memory);
 	cr_expect(status.ignored == 0x1000 && status.caught == 0x180014a07u && status.effective_caps == 0x1ffffffffffu);
+	cr_expect(status.gid == 100 && status.permitted_caps == 0x400);
 	cr_expect_eq(hsnap_proc_start_time(&proc, 7), 4711);
 	cr_expect_eq(hsnap_proc_start_time(&proc, 8), 0);
 	cr_expect(!hsnap_proc_status(&proc, 8, &status) && errno == ENOENT);

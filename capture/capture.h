@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "capture/alloc/alloc.h"
+#include "capture/freeze/forecast.h"
 #include "capture/freeze/mode.h"
 #include "snapshot/base/error.h"
 #include "snapshot/snapshot.h"
@@ -42,6 +43,16 @@ struct hsnap_take_options {
 HSNAP_CHECKED enum hsnap_code hsnap_capture_take(const struct hsnap_take_options *options,
 						 struct hsnap_snapshot **ret,
 						 struct hsnap_error *err);
+
+/**
+ * What a take would cost and what stands against it, by each way of holding it still: options as for
+ * hsnap_capture_take().  The process is neither stopped nor traced.
+ *
+ * @return HSNAP_OK, also where hsnap_forecast_refuse() then says that it would not be taken;
+ *         HSNAP_REFUSED (gone, or nothing to be captured), HSNAP_NO_MEMORY
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_capture_forecast(const struct hsnap_take_options *options,
+						     struct hsnap_forecast *ret, struct hsnap_error *err);
 
 /* Where `run` finds the agent: HEAPSNAP_AGENT, beside the program, the build tree, the prefix. */
 HSNAP_CHECKED enum hsnap_code hsnap_agent_path(char *path, size_t size, struct hsnap_error *err);

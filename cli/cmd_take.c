@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/dry_run.h"
 #include "cli/emit.h"
 #include "cli/live.h"
 #include "cli/options.h"
@@ -96,14 +97,6 @@ static struct hsnap_small size_text(uint64_t bytes)
 	return small;
 }
 
-static struct hsnap_small pause_text(uint64_t ns)
-{
-	struct hsnap_small small;
-	double ms = (double)ns / 1e6;
-	snprintf(small.text, sizeof(small.text), ms < 9.95 ? "%.1f ms" : "%.0f ms", ms);
-	return small;
-}
-
 static void say_what(const struct hsnap_snapshot *snapshot)
 {
 	const struct hsnap_facts *facts = &snapshot->facts;
@@ -112,7 +105,7 @@ static void say_what(const struct hsnap_snapshot *snapshot)
 		       (double)facts->bytes_by_confidence[HSNAP_INFERRED];
 	hsnap_say("%s (pid %" PRIu64 "), started with the agent; %s resident, %s", hsnap_text(snapshot, facts->comm),
 		  facts->pid, size_text(facts->rss).text, hsnap_plural(facts->num_threads, "thread").text);
-	hsnap_say("held still for %s (%s); %s, %s bytes, %s %% of them named", pause_text(facts->pause_ns).text,
+	hsnap_say("held still for %s (%s); %s, %s bytes, %s %% of them named", hsnap_milliseconds(facts->pause_ns).text,
 		  hsnap_text(snapshot, facts->freeze), hsnap_plural(facts->heap_count, "block").text,
 		  hsnap_grouped(facts->heap_bytes).text, hsnap_share(named, (double)facts->heap_bytes).text);
 }
@@ -170,6 +163,12 @@ int hsnap_cmd_take(int argc, char **argv)
 		return hsnap_wrong_use("heapsnap take -p PID", "take: no process was named");
 	if (options.pid && options.core)
 		return hsnap_wrong_use("heapsnap take --core CORE", "take: -p and --core exclude each other");
+	if (options.dry_run && options.core)
+		return hsnap_wrong_use("heapsnap take --core CORE", "take: --dry-run is of a live process, not of a core");
+	if (options.json && !options.dry_run)
+		return hsnap_wrong_use("heapsnap take -p PID --dry-run --json", "take: --json is of --dry-run");
+	if (options.dry_run)
+		return hsnap_dry_run(&options);
 	status = check_output(&options);
 	if (status != HSNAP_GO_ON)
 		return status;

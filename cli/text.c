@@ -298,6 +298,14 @@ struct hsnap_small hsnap_duration(uint64_t ns)
 	return small;
 }
 
+struct hsnap_small hsnap_milliseconds(uint64_t ns)
+{
+	struct hsnap_small small;
+	double ms = (double)ns / 1e6;
+	snprintf(small.text, sizeof(small.text), ms < 9.95 ? "%.1f ms" : "%.0f ms", ms);
+	return small;
+}
+
 struct hsnap_small hsnap_plural(uint64_t count, const char *word)
 {
 	struct hsnap_small small;

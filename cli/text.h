@@ -60,6 +60,7 @@ struct hsnap_small hsnap_human(double bytes);                /* 31.0 MiB; 12 byt
 struct hsnap_small hsnap_time(uint64_t ns);                  /* 2026-11-30 01:24:47 UTC */
 struct hsnap_small hsnap_iso_time(uint64_t ns);              /* 2026-11-30T01:24:47Z */
 struct hsnap_small hsnap_duration(uint64_t ns);              /* 0.4 s, 27 s, 3 min 40 s, 2 h 5 min */
+struct hsnap_small hsnap_milliseconds(uint64_t ns);         /* 0.4 ms, 21 ms */
 struct hsnap_small hsnap_plural(uint64_t count, const char *word); /* 1 block, 2 blocks */
 
 /* "cache.h" of "/usr/src/shop/cache.h". */

@@ -19,6 +19,7 @@ struct hsnap_freeze_options {
 	pid_t pid;
 	enum hsnap_freeze_mode mode;
 	uint64_t max_pause_ns;   /* a stop that outlives it is released and given up; 0: without end */
+	uint64_t copy_rate;      /* bytes a second that predictions go by; 0: this machine's, measured */
 	bool suspend_seccomp;    /* its filter may be lifted for the moment of an injected call */
 	int scratch;             /* an unlinked file that the pages go to, or -1: memory; borrowed */
 	const volatile int *interrupted; /* may be NULL */

@@ -244,9 +244,10 @@ static void look_upward(const struct hsnap_proc *proc, const struct flavour *fla
 }
 
 /* By each mount through which we can be seen: one may show more levels than another. */
-static void look_through_mounts(const struct hsnap_proc *proc, const struct flavour *flavour, const char *own,
+static bool look_through_mounts(const struct hsnap_proc *proc, const struct flavour *flavour, const char *own,
 				const char *mounts, struct hsnap_headroom *least)
 {
+	bool seen = false;
 	char type[32], options[LINE];
 	struct mount mount;
 	for (const char *line = mounts; *line;) {
@@ -255,11 +256,13 @@ static void look_through_mounts(const struct hsnap_proc *proc, const struct flav
 		    (!strcmp(type, "cgroup2") || has_word(options, strlen(options), "memory")) &&
 		    !is_covered(mounts, &mount)) {
 			const char *below = own_below(own, mount.top);
+			seen |= below != NULL;
 			if (below)
 				look_upward(proc, flavour, mount.point, below, least);
 		}
 		line += len + (line[len] == '\n');
 	}
+	return seen;
 }
 
 /* The machine's own.  Where it promises no more than it has, also what is not promised yet: beyond
@@ -292,6 +295,22 @@ struct hsnap_headroom hsnap_proc_headroom(const struct hsnap_proc *proc)
 	char own[PATH_MAX];
 	for (size_t i = 0; cgroups && mounts && i < sizeof(flavours) / sizeof(*flavours); i++)
 		if (own_path(cgroups, &flavours[i], own, sizeof(own)))
-			look_through_mounts(proc, &flavours[i], own, mounts, &least);
+			(void)look_through_mounts(proc, &flavours[i], own, mounts, &least);
+	return least;
+}
+
+struct hsnap_headroom hsnap_proc_headroom_of(const struct hsnap_proc *proc, pid_t pid)
+{
+	const struct hsnap_headroom unknown = { .left = UINT64_MAX, .limit = UINT64_MAX };
+	struct hsnap_headroom least = machine_headroom(proc);
+	hsnap_auto(hsnap_freep) char *cgroups = hsnap_proc_read(proc, "proc/%d/cgroup", pid);
+	hsnap_auto(hsnap_freep) char *mounts = hsnap_proc_read(proc, "proc/self/mountinfo");
+	char path[PATH_MAX];
+	if (!cgroups || !mounts)
+		return unknown;
+	for (size_t i = 0; i < sizeof(flavours) / sizeof(*flavours); i++)
+		if (own_path(cgroups, &flavours[i], path, sizeof(path)) &&
+		    !look_through_mounts(proc, &flavours[i], path, mounts, &least) && strcmp(path, "/"))
+			return unknown; /* it has limits that are not to be seen from here */
 	return least;
 }

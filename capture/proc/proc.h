@@ -87,5 +87,7 @@ struct hsnap_headroom {
 };
 /* All memory cgroups above this very process, version 1 and 2, and the machine itself. */
 struct hsnap_headroom hsnap_proc_headroom(const struct hsnap_proc *proc);
+/* The same of another process; nothing is known where its cgroup cannot be seen from here. */
+struct hsnap_headroom hsnap_proc_headroom_of(const struct hsnap_proc *proc, pid_t pid);
 
 #endif

@@ -225,6 +225,36 @@ Test(cgroup, nothing_is_known)
 	tree_destroy(&proc);
 }
 
+/* Another process's, as it is seen from where we are. */
+Test(cgroup, of_another_process)
+{
+	static const struct {
+		const char *path; /* its own in proc/812/cgroup */
+		uint64_t left, limit; /* MiB; 0: not known */
+	} seen[] = {
+		{ "0::/pod/c\n", 56, 256 },         /* below what is mounted */
+		{ "0::/\n", 1024, 8192 },           /* at the top: the machine's */
+		{ "0::/elsewhere\n", 1024, 8192 },  /* without limits */
+		{ "0::/../neighbour\n", 0, 0 },     /* in another container */
+	};
+	for (size_t i = 0; i < sizeof(seen) / sizeof(*seen); i++) {
+		struct hsnap_proc proc;
+		tree_create(&proc);
+		tree_write(&proc, "proc/meminfo", MEMINFO);
+		tree_write(&proc, "proc/self/mountinfo", ROOT_MOUNT V2(30, 22, "/", "/sys/fs/cgroup"));
+		tree_write(&proc, "proc/self/cgroup", "0::/us\n");
+		tree_write(&proc, "sys/fs/cgroup/us/memory.max", G64);
+		tree_write(&proc, "sys/fs/cgroup/us/memory.current", G64);
+		tree_write(&proc, "sys/fs/cgroup/pod/c/memory.max", G256);
+		tree_write(&proc, "sys/fs/cgroup/pod/c/memory.current", G200);
+		tree_write(&proc, "proc/812/cgroup", seen[i].path);
+		struct hsnap_headroom room = hsnap_proc_headroom_of(&proc, 812);
+		cr_expect_eq(room.left, seen[i].limit ? seen[i].left * MIB : UINT64_MAX, "%s: %lu", seen[i].path, room.left);
+		cr_expect_eq(room.limit, seen[i].limit ? seen[i].limit * MIB : UINT64_MAX, "%s", seen[i].path);
+		tree_destroy(&proc);
+	}
+}
+
 /* ---- a cgroup of this machine ---- */
 
 static bool put(const char *folder, const char *file, unsigned long long value)

@@ -103,8 +103,9 @@ static void say_what(const struct hsnap_snapshot *snapshot)
 	double named = (double)facts->bytes_by_confidence[HSNAP_EXACT] +
 		       (double)facts->bytes_by_confidence[HSNAP_PROVED] +
 		       (double)facts->bytes_by_confidence[HSNAP_INFERRED];
-	hsnap_say("%s (pid %" PRIu64 "), started with the agent; %s resident, %s", hsnap_text(snapshot, facts->comm),
-		  facts->pid, size_text(facts->rss).text, hsnap_plural(facts->num_threads, "thread").text);
+	bool agent = !strcmp(hsnap_text(snapshot, facts->source), "agent");
+	hsnap_say("%s (pid %" PRIu64 ")%s; %s resident, %s", hsnap_text(snapshot, facts->comm), facts->pid,
+		  agent ? ", started with the agent" : "", size_text(facts->rss).text, hsnap_plural(facts->num_threads, "thread").text);
 	hsnap_say("held still for %s (%s); %s, %s bytes, %s %% of them named", hsnap_milliseconds(facts->pause_ns).text,
 		  hsnap_text(snapshot, facts->freeze), hsnap_plural(facts->heap_count, "block").text,
 		  hsnap_grouped(facts->heap_bytes).text, hsnap_share(named, (double)facts->heap_bytes).text);

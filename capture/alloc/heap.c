@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* heap.c - what a walk yielded: look-up and release. */
+/* heap.c - what a walk yielded: order, look-up and release. */
 #include "capture/alloc/heap.h"
+
+#include <stdlib.h>
 
 void hsnap_heap_deinit(struct hsnap_heap *heap)
 {
@@ -12,6 +14,28 @@ void hsnap_heap_deinit(struct hsnap_heap *heap)
 	hsnap_vec_deinit(&heap->regions);
 	hsnap_vec_deinit(&heap->free);
 	hsnap_vec_deinit(&heap->arenas);
+}
+
+static int by_region(const void *a, const void *b)
+{
+	const struct hsnap_region *x = a, *y = b;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+void hsnap_heap_sort_regions(struct hsnap_heap *heap)
+{
+	if (!heap->regions.num)
+		return;
+	qsort(heap->regions.items, heap->regions.num, sizeof(*heap->regions.items), by_region);
+	size_t kept = 1;
+	for (size_t i = 1; i < heap->regions.num; i++) {
+		struct hsnap_region *last = &heap->regions.items[kept - 1], next = heap->regions.items[i];
+		if (next.start > last->end)
+			heap->regions.items[kept++] = next;
+		else if (next.end > last->end)
+			last->end = next.end;
+	}
+	heap->regions.num = kept;
 }
 
 size_t hsnap_heap_find(const struct hsnap_heap *heap, uint64_t address)

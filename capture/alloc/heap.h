@@ -12,7 +12,8 @@
 #include "snapshot/base/vec.h"
 
 #define HSNAP_BLOCK_NO_RECORD 1u /* in use, but the agent has no valid record of it */
-#define HSNAP_BLOCK_OVERRUN 2u   /* its record was damaged */
+#define HSNAP_BLOCK_OVERRUN 2u   /* its record, or the head after it, was damaged */
+#define HSNAP_BLOCK_ALLOCATOR 4u /* the allocator's own: a thread's cache */
 
 struct hsnap_block {
 	uint64_t address;   /* what the program was handed */
@@ -75,6 +76,9 @@ struct hsnap_heap {
 };
 
 void hsnap_heap_deinit(struct hsnap_heap *heap);
+
+/* Put the regions in order, those that overlap or touch made one. */
+void hsnap_heap_sort_regions(struct hsnap_heap *heap);
 
 /* Index of the block that contains the address, or SIZE_MAX.  O(log n). */
 size_t hsnap_heap_find(const struct hsnap_heap *heap, uint64_t address);

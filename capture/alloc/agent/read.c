@@ -83,19 +83,17 @@ static void count_freed(struct reader *reader)
 	heap->freed_bytes = heap->allocated_bytes > live ? heap->allocated_bytes - live : 0;
 }
 
-#define MAX_LIBCS 16
-
 /* A main arena's own links lead to chunks that were free once: nobody may take them for roots. */
 static bool add_main_arenas(struct reader *reader)
 {
-	struct hsnap_region arena = { 0 };
-	for (int i = 0; i < MAX_LIBCS; i++) {
-		if (!hsnap_glibc_main_arena(reader->target, arena.end, &arena.start, &arena.end))
-			break;
-		if (!hsnap_vec_push(&reader->heap->regions, arena))
-			return false;
-	}
-	return true;
+	struct hsnap_glibc_arenas arenas = { 0 };
+	bool ok = hsnap_glibc_arenas_find(reader->target, &arenas);
+	for (size_t i = 0; i < arenas.num && ok; i++)
+		if (arenas.items[i].main)
+			ok = hsnap_vec_push(&reader->heap->regions,
+					    (struct hsnap_region){ arenas.items[i].start, arenas.items[i].end });
+	hsnap_vec_deinit(&arenas);
+	return ok;
 }
 
 static enum hsnap_code read_all(struct reader *reader, struct hsnap_error *err)
@@ -126,13 +124,13 @@ enum hsnap_code hsnap_agent_heap_read(const struct hsnap_target *target, struct 
 				      struct hsnap_error *err)
 {
 	struct hsnap_heap heap = { 0 };
-	struct reader reader = { .target = target, .heap = &heap };
+	struct reader reader = { .target = target, .heap = &heap, .window = { .target = target } };
 	enum hsnap_code code = read_all(&reader, err);
 	hsnap_vec_deinit(&reader.large);
 	hsnap_vec_deinit(&reader.spans);
 	hsnap_vec_deinit(&reader.unknown);
 	free(reader.piece_bits);
-	free(reader.window_buffer);
+	hsnap_window_deinit(&reader.window);
 	if (code) {
 		hsnap_heap_deinit(&heap);
 		return code;

@@ -4,6 +4,7 @@
 #define HSNAP_CAPTURE_ALLOC_AGENT_READER_H
 
 #include "capture/alloc/alloc.h"
+#include "capture/alloc/window.h"
 #include "capture/wire.h"
 
 /* A block that stands in the agent's table. */
@@ -43,10 +44,7 @@ struct reader {
 	struct hsnap_vec(struct span) spans;  /* in order of address, disjoint */
 	struct hsnap_vec(struct unknown) unknown;
 	uint64_t *piece_bits; /* NULL: no pieces */
-	/* The bytes around the last look. */
-	const uint8_t *window;
-	uint64_t window_start, window_size;
-	uint8_t *window_buffer;
+	struct hsnap_window window; /* where the last look was */
 	/* Candidates for the mark that glibc puts in the second word of each chunk in a tcache. */
 	uint64_t cache_mark, cache_votes;
 	uint64_t recorded, recorded_bytes; /* live blocks with a record that is whole, or nearly; requested */
@@ -63,7 +61,10 @@ HSNAP_CHECKED enum hsnap_code hsnap_reader_walk(struct reader *reader, struct hs
 HSNAP_CHECKED enum hsnap_code hsnap_reader_sites(struct reader *reader, struct hsnap_error *err);
 
 /* The word at an address, through the window; false: not there. */
-bool hsnap_reader_word(struct reader *reader, uint64_t address, uint64_t *ret);
+static inline bool hsnap_reader_word(struct reader *reader, uint64_t address, uint64_t *ret)
+{
+	return hsnap_window_word(&reader->window, address, ret);
+}
 const struct large *hsnap_reader_large(const struct reader *reader, uint64_t address);
 
 #endif

@@ -19,34 +19,6 @@
 #define MAX_CACHED 0x410u
 #define SIZE(head) ((head) & ~7ull)
 
-bool hsnap_reader_word(struct reader *reader, uint64_t address, uint64_t *ret)
-{
-	if (address - reader->window_start >= reader->window_size || reader->window_size - (address - reader->window_start) < 8) {
-		enum { COPY = 256 << 10, VIEW = 16 << 20 };
-		uint64_t start = address & ~(uint64_t)(PAGE - 1);
-		const struct hsnap_mapping *mapping = hsnap_target_mapping(reader->target, address);
-		if (!mapping)
-			return false;
-		uint64_t len = mapping->end - start < VIEW ? mapping->end - start : VIEW;
-		reader->window = hsnap_target_view(reader->target, start, (size_t)len);
-		if (!reader->window) {
-			if (!reader->window_buffer)
-				reader->window_buffer = malloc(COPY);
-			if (!reader->window_buffer)
-				return false;
-			len = len < COPY ? len : COPY;
-			len = reader->target->ops->read(reader->target->self, start, reader->window_buffer, (size_t)len);
-			reader->window = reader->window_buffer;
-		}
-		reader->window_start = start;
-		reader->window_size = len;
-		if (address - start >= len || len - (address - start) < 8)
-			return false;
-	}
-	memcpy(ret, reader->window + (address - reader->window_start), 8);
-	return true;
-}
-
 /* One chunk, looked at from its start. */
 struct chunk {
 	uint64_t at, size;
@@ -390,12 +362,6 @@ static bool settle(struct reader *reader)
 	return true;
 }
 
-static int by_region(const void *a, const void *b)
-{
-	const struct hsnap_region *x = a, *y = b;
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
 /* The agent's own mappings are no place for roots either; then put all in order. */
 static bool finish_regions(struct reader *reader)
 {
@@ -406,18 +372,7 @@ static bool finish_regions(struct reader *reader)
 		if (own.start && own.start < own.end && !hsnap_vec_push(&heap->regions, (struct hsnap_region){ own.start, own.end }))
 			return false;
 	}
-	if (!heap->regions.num)
-		return true;
-	qsort(heap->regions.items, heap->regions.num, sizeof(*heap->regions.items), by_region);
-	size_t kept = 1;
-	for (size_t i = 1; i < heap->regions.num; i++) {
-		struct hsnap_region *last = &heap->regions.items[kept - 1], next = heap->regions.items[i];
-		if (next.start > last->end)
-			heap->regions.items[kept++] = next;
-		else if (next.end > last->end)
-			last->end = next.end;
-	}
-	heap->regions.num = kept;
+	hsnap_heap_sort_regions(heap);
 	return true;
 }
 

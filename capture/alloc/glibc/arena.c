@@ -1,38 +1,65 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arena.c - the main arena by its lists and its ring.
+ * arena.c - arenas by their lists and their ring.
  *
- * glibc 2.26 to 2.43, malloc/malloc.c, struct malloc_state: … top, last_remainder,
- * bins[254] (pairs of forward and backward links), binmap[4] (32 bits each), next,
- * next_free, attached_threads, system_mem, max_system_mem.  What stands before the bins
- * differs between versions: the ring decides.
+ * glibc 2.26 to 2.43, malloc/malloc.c, struct malloc_state: mutex, flags, (have_fastchunks,
+ * fastbinsY[10],) top, last_remainder, bins[254] (pairs of forward and backward links), binmap[4]
+ * (32 bits each), next, next_free, attached_threads, system_mem, max_system_mem.
  */
 #include "capture/alloc/glibc/arena.h"
 
 #include <string.h>
 
-#define NUM_BINS 127
-#define BINS_SIZE (NUM_BINS * 16)
-#define BINMAP_SIZE 16
-#define TAIL_SIZE (BINMAP_SIZE + 5 * 8) /* binmap to max_system_mem */
-#define LINKS_BACK 16 /* an empty list's links point 16 bytes before themselves */
+#include "capture/alloc/window.h"
+
+#define BINS_SIZE (HSNAP_GLIBC_BINS * 16u)
+#define BINMAP_SIZE 16u
+#define NEXT_AT (BINS_SIZE + BINMAP_SIZE) /* from the bins on */
+#define SYSTEM_AT (NEXT_AT + 3 * 8)
+#define TAIL_END (NEXT_AT + 5 * 8)
+#define FASTBINS_BACK (10 * 8 + 16)       /* before the bins: the heads, top, last_remainder */
+#define LINKS_BACK 16                     /* an empty list's links point 16 bytes before themselves */
 #define MIN_EMPTY 3
-#define MAX_ARENAS 4096
-#define MAX_DATA ((uint64_t)64 << 20)
+#define MAX_STEPS (1u << 22)
+#define NONCONTIGUOUS 2u                  /* in flags */
 
-/* From the start of the structure to its bins: 2.43 (no fastbins), 2.26, 2.27 to 2.42. */
+/* From the start of the structure to its bins: 2.27 to 2.42, 2.26, from 2.43 on (no fastbins). */
 static const uint64_t bins_offsets[] = { 112, 104, 24 };
+#define MAX_BINS_OFFSET 256u
 
-/* The arenas are a ring by `next`, and each stands as far before its bins as the others. */
-static bool ring_closes(const struct hsnap_target *target, uint64_t base, uint64_t bins_offset)
+struct search {
+	const struct hsnap_target *target;
+	struct hsnap_window window;
+	struct hsnap_glibc_arenas *arenas;
+	uint32_t rings;
+	uint32_t steps;  /* taken along rings, of which a hostile target has endless ones */
+	bool in_modules; /* else everywhere */
+};
+
+/* Do the arenas make a ring by `next`, each as far before its bins as the others? */
+static bool ring_closes(struct search *search, uint64_t base, uint64_t bins_offset)
 {
 	uint64_t at = base;
-	for (int i = 0; i < MAX_ARENAS; i++) {
-		if (!hsnap_target_word(target, at + bins_offset + BINS_SIZE + BINMAP_SIZE, &at) || !at || at & 7)
+	while (search->steps++ < MAX_STEPS) {
+		if (!hsnap_target_word(search->target, at + bins_offset + NEXT_AT, &at) || !at || at & 7)
 			return false;
 		if (at == base)
 			return true;
 	}
+	return false;
+}
+
+static bool find_offset(struct search *search, uint64_t bins, uint64_t *ret)
+{
+	for (size_t i = 0; i < sizeof(bins_offsets) / sizeof(*bins_offsets); i++) {
+		*ret = bins_offsets[i];
+		if (bins > *ret && ring_closes(search, bins - *ret, *ret))
+			return true;
+	}
+	/* Another layout: whatever makes the ring close. */
+	for (*ret = 24; *ret <= MAX_BINS_OFFSET && bins > *ret; *ret += 8)
+		if (ring_closes(search, bins - *ret, *ret))
+			return true;
 	return false;
 }
 
@@ -41,57 +68,138 @@ static bool is_empty(uint64_t place, const uint64_t *links)
 	return links[0] == place - LINKS_BACK && links[1] == place - LINKS_BACK;
 }
 
-/* A list that begins at `place` may be the k-th of the array: try each k. */
-static bool try_array(const struct hsnap_target *target, uint64_t place, uint64_t *start, uint64_t *end)
+/* The first of an arena's heaps begins with a word that leads to the arena right behind that head. */
+static bool is_in_heap(const struct search *search, uint64_t base)
 {
-	for (uint64_t k = 0; k < NUM_BINS; k++) {
-		uint64_t links[NUM_BINS * 2], bins = place - k * 16;
-		if (place < k * 16 || hsnap_target_read(target, bins, links, sizeof(links), NULL))
+	for (uint64_t size = HSNAP_GLIBC_MIN_HEAP_HEAD; size <= HSNAP_GLIBC_MAX_HEAP_HEAD && size <= base; size += 16) {
+		uint64_t arena;
+		if ((base - size) % 4096 == 0)
+			return hsnap_target_word(search->target, base - size, &arena) && arena == base;
+	}
+	return false;
+}
+
+static bool read_arena(const struct search *search, uint64_t base, uint64_t bins_offset, struct hsnap_glibc_arena *ret)
+{
+	uint64_t head, tail[2];
+	struct hsnap_glibc_arena arena = {
+		.start = base, .bins = base + bins_offset, .end = base + bins_offset + TAIL_END, .ring = search->rings,
+		.main = !is_in_heap(search, base),
+	};
+	if (hsnap_target_read(search->target, base, &head, sizeof(head), NULL) ||
+	    !hsnap_target_word(search->target, arena.bins - 16, &arena.top) ||
+	    hsnap_target_read(search->target, arena.bins + SYSTEM_AT, tail, sizeof(tail), NULL))
+		return false;
+	arena.locked = (uint32_t)head != 0;
+	arena.contiguous = !(head >> 32 & NONCONTIGUOUS);
+	arena.fastbins = bins_offset > FASTBINS_BACK ? arena.bins - FASTBINS_BACK : 0;
+	arena.system = tail[0];
+	*ret = arena;
+	return true;
+}
+
+/* All of the ring; false: out of memory. */
+static bool add_ring(struct search *search, uint64_t base, uint64_t bins_offset)
+{
+	size_t first = search->arenas->num;
+	uint64_t at = base;
+	do {
+		struct hsnap_glibc_arena arena;
+		if (read_arena(search, at, bins_offset, &arena)) {
+			if (!hsnap_vec_push(search->arenas, arena))
+				return false;
+		}
+		if (!hsnap_target_word(search->target, at + bins_offset + NEXT_AT, &at))
+			break;
+	} while (at != base && search->arenas->num - first < MAX_STEPS);
+	search->rings++;
+	return true;
+}
+
+/* The list that begins at `place` may be any of the array: try each.  *ret_end: of the array, 0: none. */
+static bool try_array(struct search *search, uint64_t place, uint64_t *ret_end)
+{
+	*ret_end = 0;
+	for (uint64_t k = 0; k < HSNAP_GLIBC_BINS; k++) {
+		uint64_t links[HSNAP_GLIBC_BINS * 2], bins = place - k * 16, offset;
+		if (place < k * 16 || hsnap_target_read(search->target, bins, links, sizeof(links), NULL))
 			break;
 		unsigned empty = 0;
-		for (unsigned i = 0; i < NUM_BINS; i++)
+		for (unsigned i = 0; i < HSNAP_GLIBC_BINS; i++)
 			empty += is_empty(bins + i * 16u, links + i * 2);
-		if (empty < MIN_EMPTY)
+		if (empty < MIN_EMPTY || !find_offset(search, bins, &offset))
 			continue;
-		for (size_t i = 0; i < sizeof(bins_offsets) / sizeof(*bins_offsets); i++) {
-			if (bins < bins_offsets[i] || !ring_closes(target, bins - bins_offsets[i], bins_offsets[i]))
-				continue;
-			*start = bins - bins_offsets[i];
-			*end = bins + BINS_SIZE + TAIL_SIZE;
+		*ret_end = bins + TAIL_END;
+		return add_ring(search, bins - offset, offset);
+	}
+	return true;
+}
+
+static bool is_known(const struct search *search, uint64_t place, uint64_t *ret_end)
+{
+	for (size_t i = 0; i < search->arenas->num; i++) {
+		*ret_end = search->arenas->items[i].end;
+		if (place >= search->arenas->items[i].start && place < *ret_end)
 			return true;
-		}
 	}
 	return false;
 }
 
-/* An array is longer than half a window, so it shows in one that is not cut by the end. */
-static bool search(const struct hsnap_target *target, uint64_t from, uint64_t to, uint64_t *start, uint64_t *end)
+static bool search_run(struct search *search, uint64_t from, uint64_t to)
 {
-	uint64_t words[512];
-	uint64_t tried_to = 0; /* lists before this one were of an array that was no arena */
-	for (uint64_t at = from; at < to && to - at >= sizeof(words); at += sizeof(words) - 8) {
-		if (hsnap_target_read(target, at, words, sizeof(words), NULL))
+	uint64_t tried_to = from; /* lists before this one were of an array that was dealt with */
+	for (uint64_t at = (from + 7) & ~7ull; at + 16 <= to; at += 8) {
+		uint64_t links[2], end;
+		if (!hsnap_window_word(&search->window, at, links))
+			break;
+		if (links[0] != at - LINKS_BACK || at < tried_to || !hsnap_window_word(&search->window, at + 8, links + 1) ||
+		    !is_empty(at, links))
 			continue;
-		for (size_t i = 0; i + 1 < sizeof(words) / 8; i++) {
-			uint64_t place = at + i * 8;
-			if (place < tried_to || !is_empty(place, words + i))
-				continue;
-			if (try_array(target, place, start, end))
-				return true;
-			tried_to = place + BINS_SIZE;
+		if (is_known(search, at, &end)) {
+			tried_to = end;
+			continue;
 		}
+		if (!try_array(search, at, &end))
+			return false;
+		tried_to = end ? end : at + BINS_SIZE;
 	}
-	return false;
+	return true;
 }
 
-bool hsnap_glibc_main_arena(const struct hsnap_target *target, uint64_t from, uint64_t *start, uint64_t *end)
+static bool search_mapping(struct search *search, const struct hsnap_mapping *mapping)
 {
-	for (size_t i = 0; i < target->mappings.num; i++) {
-		const struct hsnap_mapping *mapping = &target->mappings.items[i];
-		uint64_t at = mapping->start > from ? mapping->start : (from + 7) & ~(uint64_t)7;
-		if (mapping->module && mapping->prot & HSNAP_PROT_WRITE && mapping->end - mapping->start <= MAX_DATA &&
-		    at < mapping->end && search(target, at, mapping->end, start, end))
-			return true;
+	uint64_t start, end;
+	for (uint64_t at = mapping->start; hsnap_target_next_run(search->target, at, &start, &end); at = end) {
+		if (start >= mapping->end)
+			break;
+		if (!search_run(search, start, end < mapping->end ? end : mapping->end))
+			return false;
 	}
-	return false;
+	return true;
+}
+
+static bool search_all(struct search *search)
+{
+	for (size_t i = 0; i < search->target->mappings.num; i++) {
+		const struct hsnap_mapping *mapping = &search->target->mappings.items[i];
+		if (mapping->prot & HSNAP_PROT_WRITE && (mapping->module || !search->in_modules) &&
+		    !search_mapping(search, mapping))
+			return false;
+	}
+	return true;
+}
+
+bool hsnap_glibc_arenas_find(const struct hsnap_target *target, struct hsnap_glibc_arenas *arenas)
+{
+	struct search search = {
+		.target = target, .window = { .target = target }, .arenas = arenas, .in_modules = true,
+	};
+	size_t before = arenas->num;
+	bool ok = search_all(&search);
+	if (ok && arenas->num == before) {
+		search.in_modules = false;
+		ok = search_all(&search);
+	}
+	hsnap_window_deinit(&search.window);
+	return ok;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* arena.h - glibc's main arenas, found by their structure: malloc exports no symbol for them. */
+/* arena.h - glibc's arenas, found by their structure: malloc exports no symbol for them. */
 #ifndef HSNAP_CAPTURE_ALLOC_GLIBC_ARENA_H
 #define HSNAP_CAPTURE_ALLOC_GLIBC_ARENA_H
 
@@ -7,18 +7,41 @@
 #include <stdint.h>
 
 #include "capture/target/target.h"
+#include "snapshot/base/vec.h"
+
+#define HSNAP_GLIBC_BINS 127u
+/* sizeof(struct _heap_info): 0x20, since 2.35 0x30; in between nothing begins on a page. */
+#define HSNAP_GLIBC_MIN_HEAP_HEAD 0x20u
+#define HSNAP_GLIBC_MAX_HEAP_HEAD 0x80u
+
+/* One struct malloc_state. */
+struct hsnap_glibc_arena {
+	uint64_t start, end;   /* of the structure */
+	uint64_t bins;         /* address of its array of HSNAP_GLIBC_BINS pairs of links */
+	uint64_t fastbins;     /* address of the ten heads, 0: this glibc has none */
+	uint64_t top;          /* the chunk at the end of its newest heap */
+	uint64_t system;       /* bytes that it has from the system */
+	uint64_t heads;        /* of these, what is no chunk: heads of heaps and the like; filled by the walk */
+	uint32_t ring;         /* arenas of one libc have one number */
+	bool main;             /* in a module's data, its chunks on brk; else in a heap of its own */
+	bool contiguous;       /* a main arena of which all came from brk, as far as it knows */
+	bool locked;           /* a thread was at work in it */
+};
+
+struct hsnap_glibc_arenas hsnap_vec_body(struct hsnap_glibc_arena);
 
 /**
- * Where the state of a main arena (struct malloc_state) stands in a module's data: the first
- * one at or after `from`.  A process has more than one where it has loaded a second libc.
+ * Find the arenas of every libc in the process: the main one first, then those that follow it.
  *
- * Its lists of free chunks, its top and its last remainder point into the heap, at what was
- * once free: no root.  Decided by the lists, of which the empty ones point to themselves, and
- * by the ring of all arenas that has to lead back to it.
+ * A main arena stands in a module's data (the executable's, where that is static).  It shows by
+ * its lists of free chunks, of which the empty ones point to themselves, and by the ring of all
+ * arenas that leads back to it; how far its lists stand behind its start is what makes the ring
+ * close.  The ring leads to the others.
  *
- * @return false where none was found: another libc, or no empty list in a very busy heap
- * Cost: one pass over the writable data of the modules from there on.
+ * @param[out] arenas  appended to
+ * @return false: out of memory
+ * Cost: one pass over the written data of the modules; where nothing is there, over all of it.
  */
-bool hsnap_glibc_main_arena(const struct hsnap_target *target, uint64_t from, uint64_t *start, uint64_t *end);
+bool hsnap_glibc_arenas_find(const struct hsnap_target *target, struct hsnap_glibc_arenas *arenas);
 
 #endif

@@ -16,17 +16,19 @@
 static const struct {
 	const char *name;
 	unsigned bins_offset, full, ring;
-	bool module, found;
+	bool module;
+	size_t found;
 } rows[] = {
-	{ "glibc 2.36, alone", 112, 0, 1, true, true },
-	{ "glibc 2.26", 104, 0, 1, true, true },
-	{ "glibc 2.43: no fastbins", 24, 0, 1, true, true },
-	{ "a busy heap: three empty lists", 112, 124, 1, true, true },
-	{ "two empty lists prove nothing", 112, 125, 1, true, false },
-	{ "a ring of two", 112, 30, 2, true, true },
-	{ "a ring that does not close", 112, 0, 3, true, false },
-	{ "no ring: some array of list heads", 112, 0, 0, true, false },
-	{ "not in a module: a heap's own arena", 112, 0, 1, false, false },
+	{ "glibc 2.36, alone", 112, 0, 1, true, 1 },
+	{ "glibc 2.26", 104, 0, 1, true, 1 },
+	{ "glibc 2.43: no fastbins", 24, 0, 1, true, 1 },
+	{ "a glibc that is not known", 136, 0, 1, true, 1 },
+	{ "a busy heap: three empty lists", 112, 124, 1, true, 1 },
+	{ "two empty lists prove nothing", 112, 125, 1, true, 0 },
+	{ "a ring of two", 112, 30, 2, true, 2 },
+	{ "a ring that does not close", 112, 0, 3, true, 0 },
+	{ "no ring: some array of list heads", 112, 0, 0, true, 0 },
+	{ "no module is known", 112, 0, 1, false, 1 },
 };
 
 static void put(uint8_t *bytes, uint64_t at, uint64_t value)
@@ -50,6 +52,7 @@ static struct hsnap_target *make(size_t row)
 	static const uint64_t links[] = { 0, 1, HEAP_ARENA, HEAP_ARENA };
 	put_bins(data, DATA, PLACE + rows[row].bins_offset, rows[row].full);
 	put(data, next, rows[row].ring == 1 ? base : links[rows[row].ring]);
+	put(other, 0, HEAP_ARENA);
 	put(other, HEAP_ARENA % 4096 + rows[row].bins_offset + 2032 + 16, rows[row].ring == 2 ? base : 0);
 	struct hsnap_target *target = hsnap_image_create();
 	cr_assert(target && hsnap_image_add(target, DATA, data, sizeof(data), HSNAP_PROT_READ | HSNAP_PROT_WRITE, "/lib/libc.so.6"));
@@ -71,14 +74,19 @@ ParameterizedTestParameters(arena, found_by_its_lists_and_its_ring)
 ParameterizedTest(size_t *row, arena, found_by_its_lists_and_its_ring)
 {
 	struct hsnap_target *target = make(*row);
-	uint64_t start = 0, end = 0;
-	bool found = hsnap_glibc_main_arena(target, 0, &start, &end);
-	cr_expect_eq(found, rows[*row].found, "%s: found %d", rows[*row].name, found);
-	cr_expect(!found || !hsnap_glibc_main_arena(target, end, &(uint64_t){ 0 }, &(uint64_t){ 0 }),
-		  "%s: found twice", rows[*row].name);
-	if (found) {
-		cr_expect_eq(start, DATA + PLACE, "%s: starts at %lx", rows[*row].name, start);
-		cr_expect_eq(end, start + rows[*row].bins_offset + 2032 + 16 + 40, "%s", rows[*row].name);
+	struct hsnap_glibc_arenas arenas = { 0 };
+	const unsigned offset = rows[*row].bins_offset;
+	cr_assert(hsnap_glibc_arenas_find(target, &arenas));
+	cr_expect_eq(arenas.num, rows[*row].found, "%s: %zu found", rows[*row].name, arenas.num);
+	for (size_t i = 0; i < arenas.num; i++) {
+		const struct hsnap_glibc_arena *arena = &arenas.items[i];
+		uint64_t start = i ? HEAP_ARENA : DATA + PLACE;
+		cr_expect_eq(arena->start, start, "%s: starts at %lx", rows[*row].name, arena->start);
+		cr_expect_eq(arena->end, start + offset + 2032 + 16 + 40, "%s", rows[*row].name);
+		cr_expect_eq(arena->bins, start + offset, "%s", rows[*row].name);
+		cr_expect_eq(arena->fastbins, offset > 24 ? start + offset - 96 : 0, "%s", rows[*row].name);
+		cr_expect_eq(arena->main, !i, "%s", rows[*row].name);
 	}
+	hsnap_vec_deinit(&arenas);
 	hsnap_target_close(target);
 }

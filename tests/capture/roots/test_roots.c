@@ -49,9 +49,10 @@ static void make_heap(struct hsnap_heap *heap, const struct hsnap_target *target
 	*heap = (struct hsnap_heap){ 0 };
 	cr_assert(hsnap_vec_push(&heap->blocks, (struct hsnap_block){ .address = block, .usable = USABLE, .requested = 64 }));
 	cr_assert(hsnap_vec_push(&heap->regions, (struct hsnap_region){ mapping->start, mapping->end }));
-	struct hsnap_region arena;
-	cr_assert(hsnap_glibc_main_arena(target, 0, &arena.start, &arena.end));
-	cr_assert(hsnap_vec_push(&heap->regions, arena));
+	struct hsnap_glibc_arenas arenas = { 0 };
+	cr_assert(hsnap_glibc_arenas_find(target, &arenas) && arenas.num && arenas.items[0].main);
+	cr_assert(hsnap_vec_push(&heap->regions, (struct hsnap_region){ arenas.items[0].start, arenas.items[0].end }));
+	hsnap_vec_deinit(&arenas);
 }
 
 /* What holds the block: counts all, and looks for one of that kind and name. */

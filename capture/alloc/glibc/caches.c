@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * caches.c - what is free though its tags say that it is in use.
+ *
+ * glibc malloc/malloc.c, struct tcache_perthread_struct: 2.26 to 2.29 counts[64] of 8 bits and
+ * entries[64], 2.30 to 2.41 counts of 16 bits, from 2.42 on num_slots[76] of 16 bits (how many more
+ * are welcome) and entries[76].  A cached chunk's first word leads to the next one, since 2.32 mixed
+ * with its own place (PROTECT_PTR), and its second is a mark: from 2.29 on the address of its
+ * thread's cache, from 2.34 on a random number of the process.
+ *
+ * No version is asked for.  A block of such a size whose lists all lead from chunk to chunk of the
+ * right size to an end is a thread's cache; whichever way of reading the links leads further is
+ * the right one, in fastbins, too.
+ */
+#include "capture/alloc/glibc/walk.h"
+
+#define MAX_BINS 76u
+#define SMALL_BINS 64u
+#define NUM_FASTBINS 10u
+#define MAX_LIST 65536u
+
+static const struct layout {
+	uint64_t usable;
+	unsigned bins, count_size;
+	bool slots; /* counts are of what is left, not of what is there */
+} layouts[] = {
+	{ 0x248, 64, 1, false },
+	{ 0x288, 64, 2, false },
+	{ 0x2f8, 76, 2, true },
+};
+
+struct cache {
+	const struct layout *layout;
+	unsigned count[MAX_BINS];
+	uint64_t entry[MAX_BINS];
+	unsigned slots; /* most that a list holds, where counts are of what is left */
+};
+
+/* What was found out about all caches, by the way in which links are read. */
+struct tally {
+	uint64_t members;
+	uint64_t mark; /* what most have in second place (Boyer and Moore's vote) */
+	uint64_t votes;
+};
+
+struct sorting {
+	struct walk *walk;
+	uint64_t steps;   /* left: a hostile target's lists lead round and round */
+	bool mixed;       /* links are mixed with their places */
+	struct tally tally[2];
+};
+
+/* ---- marks ---- */
+
+static const struct run *find_run(const struct walk *walk, uint64_t at)
+{
+	size_t low = 0, high = walk->runs.num;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (walk->runs.items[middle].start <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	const struct run *run = low ? &walk->runs.items[low - 1] : NULL;
+	return run && run->kind != RUN_MAPPED && at <= run->last_block ? run : NULL;
+}
+
+static bool make_marks(struct walk *walk)
+{
+	uint64_t bits = 0;
+	for (size_t i = 0; i < walk->runs.num; i++) {
+		struct run *run = &walk->runs.items[i];
+		run->first_bit = bits;
+		if (run->last_block)
+			bits += (run->last_block - run->start) / 16 + 1;
+	}
+	walk->marks = calloc((size_t)(bits / 64 + 1), sizeof(uint64_t));
+	return walk->marks;
+}
+
+/* Mark a chunk; false: it lies in no run, or was marked before. */
+static bool mark_chunk(struct walk *walk, uint64_t at)
+{
+	const struct run *run = find_run(walk, at);
+	if (!run || at % 16)
+		return false;
+	uint64_t bit = run->first_bit + (at - run->start) / 16;
+	uint64_t *word = &walk->marks[bit / 64], mask = 1ull << bit % 64;
+	bool was = *word & mask;
+	*word |= mask;
+	walk->num_marks += !was;
+	return !was;
+}
+
+static bool is_marked(const struct walk *walk, const struct run *run, uint64_t at)
+{
+	uint64_t bit = run->first_bit + (at - run->start) / 16;
+	return walk->marks[bit / 64] >> bit % 64 & 1;
+}
+
+/* ---- lists ---- */
+
+static uint64_t read_link(uint64_t word, uint64_t place, bool mixed)
+{
+	return mixed ? word ^ place >> 12 : word;
+}
+
+static bool fits(uint64_t head, unsigned bin)
+{
+	uint64_t size = SIZE(head);
+	return !(head & MAPPED) && (bin < SMALL_BINS ? size == 32 + 16 * (uint64_t)bin : size > 32 + 16 * SMALL_BINS);
+}
+
+/* The blocks on a list, into walk->members; *ret_whole: it came to an end as it should.  false: out of
+ * memory. */
+static bool collect(struct sorting *sorting, const struct cache *cache, unsigned bin, bool mixed, bool *ret_whole)
+{
+	struct walk *walk = sorting->walk;
+	uint64_t at = cache->entry[bin], head, link;
+	uint64_t most = cache->layout->slots ? MAX_LIST : cache->count[bin] + 1;
+	walk->members.num = 0;
+	*ret_whole = false;
+	for (uint64_t i = 0; at && i < most && sorting->steps; i++, sorting->steps--) {
+		if (at % 16 || !hsnap_window_word(&walk->links, at - 8, &head) || !fits(head, bin) ||
+		    !hsnap_window_word(&walk->links, at, &link))
+			return true;
+		if (!hsnap_vec_push(&walk->members, at))
+			return false;
+		at = read_link(link, at, mixed);
+	}
+	*ret_whole = !at;
+	return true;
+}
+
+/* Could the list be so long?  One more or less where its thread was at work on it; shorter where the
+ * thread was giving it up. */
+static bool is_count(const struct cache *cache, unsigned bin, size_t num)
+{
+	if (cache->layout->slots)
+		return num + cache->count[bin] <= (uint64_t)cache->slots + 1;
+	return num <= (uint64_t)cache->count[bin] + 1;
+}
+
+static void vote(struct walk *walk, struct tally *tally)
+{
+	for (size_t i = 0; i < walk->members.num; i++) {
+		uint64_t mark;
+		if (!hsnap_window_word(&walk->links, walk->members.items[i] + 8, &mark) || !mark)
+			continue;
+		if (!tally->votes)
+			tally->mark = mark;
+		if (mark == tally->mark)
+			tally->votes++;
+		else
+			tally->votes--;
+	}
+}
+
+/* ---- caches of threads ---- */
+
+static bool read_cache(const struct walk *walk, const struct hsnap_block *block, struct cache *ret)
+{
+	uint8_t bytes[MAX_BINS * 10];
+	const struct layout *layout = layouts;
+	while (layout->usable != block->usable)
+		layout++;
+	if (hsnap_target_read(walk->target, block->address, bytes, layout->bins * (layout->count_size + 8), NULL))
+		return false;
+	struct cache cache = { .layout = layout };
+	bool any_empty = false;
+	for (unsigned i = 0; i < layout->bins; i++) {
+		uint16_t wide;
+		memcpy(&wide, bytes + 2 * i, sizeof(wide));
+		cache.count[i] = layout->count_size == 1 ? bytes[i] : wide;
+		memcpy(&cache.entry[i], bytes + layout->bins * layout->count_size + 8 * i, 8);
+		if (cache.entry[i] % 16)
+			return false;
+		if (!cache.entry[i] && cache.count[i] > cache.slots)
+			cache.slots = cache.count[i];
+		any_empty |= !cache.entry[i];
+	}
+	if (!any_empty)
+		cache.slots = UINT16_MAX;
+	*ret = cache;
+	return true;
+}
+
+struct judgement {
+	unsigned good, bad; /* lists that are not empty */
+	uint64_t members;
+	struct tally tally;
+};
+
+static bool judge(struct sorting *sorting, const struct cache *cache, bool mixed, struct judgement *ret)
+{
+	struct walk *walk = sorting->walk;
+	*ret = (struct judgement){ 0 };
+	for (unsigned i = 0; i < cache->layout->bins && ret->bad <= ret->good / 4 + 2; i++) {
+		bool whole;
+		if (!cache->entry[i])
+			continue;
+		if (!collect(sorting, cache, i, mixed, &whole))
+			return false;
+		if (!whole || !is_count(cache, i, walk->members.num)) {
+			ret->bad++;
+			continue;
+		}
+		ret->good++;
+		ret->members += walk->members.num;
+		vote(walk, &ret->tally);
+	}
+	return true;
+}
+
+/* A list or two may have been damaged by a program that writes to what it has freed. */
+static bool is_cache(const struct judgement *judgement)
+{
+	return judgement->good > 3 * judgement->bad;
+}
+
+static void add_tally(struct tally *all, const struct judgement *one)
+{
+	all->members += one->members;
+	if (one->tally.mark == all->mark) {
+		all->votes += one->tally.votes;
+	} else if (one->tally.votes > all->votes) {
+		all->votes = one->tally.votes - all->votes;
+		all->mark = one->tally.mark;
+	} else {
+		all->votes -= one->tally.votes;
+	}
+}
+
+static bool mark_cache(struct sorting *sorting, const struct cache *cache)
+{
+	for (unsigned i = 0; i < cache->layout->bins; i++) {
+		bool whole;
+		if (cache->entry[i] && !collect(sorting, cache, i, sorting->mixed, &whole))
+			return false;
+		for (size_t m = 0; cache->entry[i] && m < sorting->walk->members.num; m++)
+			mark_chunk(sorting->walk, sorting->walk->members.items[m] - 16);
+	}
+	return true;
+}
+
+/* For each block of a cache's size: judge it in both ways, or mark what it holds in the right one. */
+static bool go_through_caches(struct sorting *sorting, bool mark)
+{
+	struct walk *walk = sorting->walk;
+	for (size_t i = 0; i < walk->caches.num; i++) {
+		struct hsnap_block *block = &walk->heap->blocks.items[walk->caches.items[i]];
+		struct judgement judgement;
+		struct cache cache;
+		if (!read_cache(walk, block, &cache))
+			continue;
+		for (int mixed = 0; mixed < 2; mixed++) {
+			if (mark && mixed != sorting->mixed)
+				continue;
+			if (!judge(sorting, &cache, mixed, &judgement))
+				return false;
+			if (!is_cache(&judgement))
+				continue;
+			if (!mark) {
+				add_tally(&sorting->tally[mixed], &judgement);
+				continue;
+			}
+			block->flags |= HSNAP_BLOCK_ALLOCATOR;
+			if (!mark_cache(sorting, &cache))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* ---- fastbins ---- */
+
+/* Follow an arena's list; how many chunks it has, 0 where it does not end as it should. */
+static uint64_t follow_fastbin(struct sorting *sorting, uint64_t place, unsigned bin, bool mixed, bool mark)
+{
+	struct walk *walk = sorting->walk;
+	uint64_t at, head, link, num = 0;
+	if (!hsnap_window_word(&walk->links, place, &at))
+		return 0;
+	for (; at && sorting->steps; num++, sorting->steps--) {
+		if (at % 16 || !hsnap_window_word(&walk->links, at + 8, &head) || !fits(head, bin) ||
+		    !hsnap_window_word(&walk->links, at + 16, &link))
+			return 0;
+		if (mark && !mark_chunk(walk, at))
+			return 0;
+		at = read_link(link, at + 16, mixed);
+	}
+	return at ? 0 : num;
+}
+
+static void go_through_fastbins(struct sorting *sorting, bool mark)
+{
+	const struct hsnap_glibc_arenas *arenas = &sorting->walk->arenas;
+	for (size_t i = 0; i < arenas->num; i++) {
+		for (unsigned bin = 0; arenas->items[i].fastbins && bin < NUM_FASTBINS; bin++) {
+			uint64_t place = arenas->items[i].fastbins + 8 * bin;
+			if (mark) {
+				follow_fastbin(sorting, place, bin, sorting->mixed, true);
+				continue;
+			}
+			for (int mixed = 0; mixed < 2; mixed++)
+				sorting->tally[mixed].members += follow_fastbin(sorting, place, bin, mixed, false);
+		}
+	}
+}
+
+/* ---- blocks that are none ---- */
+
+/* It bears the mark of cached chunks, and its link leads to another one or ends: it was on a list that
+ * was not found whole. */
+static bool has_mark(struct sorting *sorting, const struct hsnap_block *block, uint64_t mark)
+{
+	struct hsnap_window *window = &sorting->walk->links;
+	uint64_t second, link, head;
+	if (block->stack != (uint32_t)mark || !hsnap_window_word(window, block->address + 8, &second) ||
+	    second != mark || !hsnap_window_word(window, block->address, &link))
+		return false;
+	uint64_t next = read_link(link, block->address, sorting->mixed);
+	if (!next)
+		return true;
+	return next % 16 == 0 && hsnap_window_word(window, next - 8, &head) && SIZE(head) == block->usable + 8 &&
+	       hsnap_window_word(window, next + 8, &second) && second == mark;
+}
+
+/* Put the cached chunks, which lie behind the first `num`, in their places among the free ones. */
+static void merge_free(struct hsnap_heap *heap, const struct hsnap_free *cached, size_t num_cached)
+{
+	size_t num = heap->free.num, to = num + num_cached;
+	heap->free.num = to;
+	while (num_cached) {
+		if (num && heap->free.items[num - 1].start > cached[num_cached - 1].start)
+			heap->free.items[--to] = heap->free.items[--num];
+		else
+			heap->free.items[--to] = cached[--num_cached];
+	}
+}
+
+static bool move_cached(struct sorting *sorting)
+{
+	struct walk *walk = sorting->walk;
+	struct hsnap_heap *heap = walk->heap;
+	const struct tally *tally = &sorting->tally[sorting->mixed];
+	uint64_t mark = tally->votes >= 2 ? tally->mark : 0;
+	struct hsnap_vec(struct hsnap_free) cached = { 0 };
+	size_t kept = 0, next = 0;
+	bool room = true;
+	for (size_t r = 0; r < walk->runs.num && room; r++) {
+		const struct run *run = &walk->runs.items[r];
+		size_t end = r + 1 < walk->runs.num ? walk->runs.items[r + 1].first_block : heap->blocks.num;
+		for (; next < end && room; next++) {
+			struct hsnap_block block = heap->blocks.items[next];
+			bool free = run->kind != RUN_MAPPED &&
+				    (is_marked(walk, run, block.address - 16) || (mark && has_mark(sorting, &block, mark)));
+			block.stack = 0;
+			if (!free)
+				heap->blocks.items[kept++] = block;
+			else
+				room = hsnap_vec_push(&cached, (struct hsnap_free){ block.address - 16, block.address + block.usable - 8,
+										    run->arena, HSNAP_FREE_CACHED });
+		}
+	}
+	heap->blocks.num = kept;
+	room = room && hsnap_vec_reserve(&heap->free, cached.num);
+	if (room)
+		merge_free(heap, cached.items, cached.num);
+	hsnap_vec_deinit(&cached);
+	return room;
+}
+
+bool hsnap_glibc_sort_out_cached(struct walk *walk)
+{
+	struct sorting sorting = { .walk = walk, .steps = 8 * (uint64_t)walk->heap->blocks.num + MAX_LIST };
+	if (!make_marks(walk) || !go_through_caches(&sorting, false))
+		return false;
+	go_through_fastbins(&sorting, false);
+	sorting.mixed = sorting.tally[1].members > sorting.tally[0].members;
+	if (!go_through_caches(&sorting, true))
+		return false;
+	go_through_fastbins(&sorting, true);
+	return move_cached(&sorting);
+}

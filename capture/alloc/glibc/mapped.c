@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mapped.c - blocks that have mappings of their own.
+ *
+ * glibc 2.26 to 2.43 malloc/malloc.c, sysmalloc_mmap(): the chunk begins where the mapping does; its
+ * second word is its size, up to the mapping's end, with the MAPPED flag alone.  Where an alignment
+ * was asked for, _int_memalign() makes another head further in, whose first word says how far, and
+ * leaves the one before as it is; mremap_chunk() then changes the second alone.  The kernel makes
+ * one mapping of several that lie side by side, so each page is looked at that no chunk explains.
+ */
+#include <string.h>
+
+#include "capture/alloc/glibc/walk.h"
+
+#define MAX_MAPPED ((uint64_t)1 << 47)
+
+static bool is_private_memory(const struct hsnap_target *target, const struct hsnap_mapping *mapping)
+{
+	const char *path = hsnap_str(&target->strings, mapping->path);
+	if (mapping->module || !(mapping->prot & HSNAP_PROT_WRITE) || mapping->prot & HSNAP_PROT_SHARED)
+		return false;
+	return (!mapping->inode && (!*path || !strncmp(path, "[anon:", 6))) || !strncmp(path, "/anon_hugepage", 14);
+}
+
+/* Is all of it private memory? */
+static bool is_private_range(const struct hsnap_target *target, uint64_t start, uint64_t end)
+{
+	while (start < end) {
+		const struct hsnap_mapping *mapping = hsnap_target_mapping(target, start);
+		if (!mapping || !is_private_memory(target, mapping))
+			return false;
+		start = mapping->end;
+	}
+	return true;
+}
+
+static bool is_chunk(struct walk *walk, uint64_t mapping, uint64_t at, struct run *ret)
+{
+	uint64_t lead, head;
+	if (!hsnap_window_word(&walk->links, at, &lead) || lead != at - mapping ||
+	    !hsnap_window_word(&walk->links, at + 8, &head) || (head & 15) != MAPPED)
+		return false;
+	uint64_t end = at + SIZE(head);
+	*ret = (struct run){ .start = mapping, .end = end, .top = at, .kind = RUN_MAPPED };
+	return SIZE(head) >= MIN_CHUNK && SIZE(head) <= MAX_MAPPED && end % PAGE == 0;
+}
+
+/* The chunk of a mapping that begins here: in it there may be a second head, behind which the block
+ * is aligned as it was asked for. */
+static bool find_chunk(struct walk *walk, uint64_t mapping, struct run *ret)
+{
+	struct run whole, moved;
+	if (!is_chunk(walk, mapping, mapping, &whole))
+		return false;
+	for (uint64_t alignment = 32; alignment <= whole.end - whole.start; alignment *= 2) {
+		uint64_t at = ((mapping + 16 + alignment - 1) & ~(alignment - 1)) - 16;
+		if (at - mapping < MIN_CHUNK)
+			at += alignment;
+		if (is_chunk(walk, mapping, at, &moved) && is_private_range(walk->target, mapping, moved.end)) {
+			*ret = moved;
+			return true;
+		}
+	}
+	*ret = whole;
+	return is_private_range(walk->target, mapping, whole.end);
+}
+
+/* From `start` to `end`, which no other run explains. */
+static bool search(struct walk *walk, uint64_t start, uint64_t end)
+{
+	uint64_t run_start, run_end;
+	while (start < end && hsnap_target_next_run(walk->target, start, &run_start, &run_end) && run_start < end) {
+		struct run found;
+		start = (run_start + PAGE - 1) & ~(PAGE - 1);
+		if (start >= end)
+			break;
+		if (!find_chunk(walk, start, &found)) {
+			start += PAGE;
+			continue;
+		}
+		if (!hsnap_vec_push(&walk->runs, found))
+			return false;
+		start = found.end;
+	}
+	return true;
+}
+
+bool hsnap_glibc_mapped_runs(struct walk *walk)
+{
+	size_t num = walk->runs.num, next = 0; /* runs of arenas, in order */
+	for (size_t i = 0; i < walk->target->mappings.num; i++) {
+		const struct hsnap_mapping *mapping = &walk->target->mappings.items[i];
+		if (!is_private_memory(walk->target, mapping))
+			continue;
+		uint64_t at = mapping->start;
+		while (next < num && walk->runs.items[next].end <= at)
+			next++;
+		for (size_t other = next; other < num && walk->runs.items[other].start < mapping->end; other++) {
+			if (!search(walk, at, walk->runs.items[other].start))
+				return false;
+			at = walk->runs.items[other].end;
+		}
+		if (!search(walk, at, mapping->end))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* walk.h - the parts of the reader of glibc's heap. */
+#ifndef HSNAP_CAPTURE_ALLOC_GLIBC_WALK_H
+#define HSNAP_CAPTURE_ALLOC_GLIBC_WALK_H
+
+#include "capture/alloc/alloc.h"
+#include "capture/alloc/glibc/arena.h"
+#include "capture/alloc/window.h"
+
+#define PAGE ((uint64_t)4096)
+#define MIN_CHUNK 32u
+#define FENCE 16u /* size of a fence post */
+#define IN_USE 1u /* flags in a chunk's head: the chunk before it is in use */
+#define MAPPED 2u
+#define OTHER_ARENA 4u
+#define SIZE(head) ((head) & ~7ull)
+
+enum run_kind { RUN_MAIN, RUN_HEAP, RUN_MAPPED };
+
+/* A part of the heap that is walked in one go. */
+struct run {
+	uint64_t start, end;
+	uint64_t top;         /* in it, or 0; of RUN_MAPPED: where its chunk begins */
+	uint32_t arena;       /* index into heap->arenas */
+	enum run_kind kind;
+	size_t first_block;   /* filled by the walk: its blocks, up to the next run's */
+	uint64_t first_bit;   /* of marks; one bit for each 16 bytes */
+	uint64_t last_block;  /* where the last block's chunk begins: marks end with it */
+};
+
+struct walk {
+	const struct hsnap_target *target;
+	struct hsnap_heap *heap;
+	struct hsnap_window window, links;    /* along the chunks; wherever their links lead */
+	struct hsnap_glibc_arenas arenas;     /* [i] is heap->arenas.items[i + 1] */
+	struct hsnap_vec(struct run) runs;    /* in order of address, disjoint */
+	struct hsnap_vec(size_t) caches;      /* blocks as large as a thread's cache */
+	struct hsnap_vec(uint64_t) members;   /* scratch of caches.c */
+	uint64_t *marks;                      /* chunks on the lists of caches */
+	uint64_t num_marks;
+	uint64_t lost;                        /* bytes between chunks whose heads make no sense */
+};
+
+/* Each appends to walk->runs and to heap->regions; false: out of memory. */
+bool hsnap_glibc_heap_runs(struct walk *walk);
+bool hsnap_glibc_main_runs(struct walk *walk);
+bool hsnap_glibc_mapped_runs(struct walk *walk);
+
+/* Put the runs in order; one that overlaps the one before is the work of a damaged head and goes. */
+void hsnap_glibc_sort_runs(struct walk *walk);
+
+/* Walk all runs: blocks in use by their tags, and what is free; false: out of memory. */
+bool hsnap_glibc_walk_runs(struct walk *walk);
+
+/* Take what is in caches of threads and in fastbins out of the blocks; false: out of memory. */
+bool hsnap_glibc_sort_out_cached(struct walk *walk);
+
+static inline bool hsnap_glibc_is_head(uint64_t head, uint64_t room)
+{
+	uint64_t size = SIZE(head);
+	return !(head & (MAPPED | 8)) && size <= room && (size >= MIN_CHUNK || size == FENCE);
+}
+
+#endif

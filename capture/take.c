@@ -8,6 +8,7 @@
 #include "capture/capture.h"
 #include "capture/core/core.h"
 #include "capture/freeze/freeze.h"
+#include "capture/freeze/refuse.h"
 #include "capture/naming/naming.h"
 #include "capture/proc/proc.h"
 #include "capture/roots/roots.h"
@@ -69,6 +70,9 @@ static void look_at_process(struct take *take)
 static enum hsnap_code read_heap(struct take *take, struct hsnap_error *err)
 {
 	enum hsnap_code code = hsnap_heap_read(take->frozen.target, take->options->from, &take->heap, err);
+	if (code == HSNAP_NOT_FOUND && take->core.partial[0][0])
+		return hsnap_fail(err, HSNAP_REFUSED, 0, "no heap of an allocator that this version can walk is in it: %s",
+				  take->core.partial[0]);
 	if (code == HSNAP_NOT_FOUND) {
 		hsnap_fail(err, HSNAP_REFUSED, 0, "no heap of an allocator that this version can walk is in it");
 		return hsnap_hint(err, HSNAP_REFUSED, "start it with the agent: heapsnap run -- %s",
@@ -151,6 +155,16 @@ static enum hsnap_code read_symbols(struct take *take, struct hsnap_error *err)
 	return HSNAP_OK;
 }
 
+static bool add_core_reasons(struct take *take)
+{
+	bool ok = true;
+	for (size_t i = 0; i < HSNAP_CORE_NOTES; i++) {
+		ok = ok && (!take->core.partial[i][0] || add_reason(take, true, take->core.partial[i]));
+		ok = ok && (!take->core.notes[i][0] || add_reason(take, false, take->core.notes[i]));
+	}
+	return ok;
+}
+
 static bool fill_facts(struct take *take)
 {
 	struct hsnap_facts *facts = &take->snapshot->facts;
@@ -179,7 +193,7 @@ static bool fill_facts(struct take *take)
 	facts->freed_count = heap->freed_count;
 	if (heap->partial[0] && !add_reason(take, true, heap->partial))
 		return false;
-	if (take->core.partial[0] && !add_reason(take, true, take->core.partial))
+	if (!add_core_reasons(take))
 		return false;
 	if (take->frozen.note[0] && !add_reason(take, false, take->frozen.note))
 		return false;
@@ -243,10 +257,24 @@ static enum hsnap_code freeze(struct take *take, struct hsnap_error *err)
 	return code == HSNAP_UNSUPPORTED ? HSNAP_REFUSED : code;
 }
 
+static enum hsnap_code has_room(void *context, uint64_t bytes, struct hsnap_error *err)
+{
+	const struct take *take = context;
+	return hsnap_refuse_need(&take->proc, bytes, take->scratch, err);
+}
+
 static enum hsnap_code open_core(struct take *take, struct hsnap_error *err)
 {
-	enum hsnap_code code = hsnap_core_open(take->options->core, take->options->exe, &take->frozen.target,
-					       &take->core, err);
+	const struct hsnap_take_options *options = take->options;
+	struct hsnap_core_options how = { .path = options->core, .exe = options->exe, .has_room = has_room, .context = take };
+	enum hsnap_code code = hsnap_proc_init(&take->proc, "/", err);
+	if (!code && options->scratch)
+		code = hsnap_scratch_open(options->scratch, &take->scratch, err);
+	if (code)
+		return code;
+	how.scratch = take->scratch;
+	tell(take, "reading the core");
+	code = hsnap_core_open(&how, &take->frozen.target, &take->core, err);
 	if (code)
 		return code;
 	take->frozen.mode = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_take.c - snapshot a live process into a file. */
+/* cmd_take.c - snapshot a live process or a core into a file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -39,7 +39,10 @@ static int check_output(const struct hsnap_options *options)
 		snprintf(folder, sizeof(folder), "%.*s", (int)(slash == path ? 1 : slash - path), path);
 	if (access(folder, W_OK | X_OK)) {
 		hsnap_fail(&err, HSNAP_IO, 0, "cannot write to the folder '%s': %s", folder, strerror(errno));
-		hsnap_hint(&err, err.code, "name another place: heapsnap take -p %" PRIu64 " -o FILE", options->pid);
+		if (options->core)
+			hsnap_hint(&err, err.code, "name another place: heapsnap take --core %s -o FILE", options->core);
+		else
+			hsnap_hint(&err, err.code, "name another place: heapsnap take -p %" PRIu64 " -o FILE", options->pid);
 		return hsnap_report(&err, HSNAP_DOING_OTHER);
 	}
 	if (path && !options->force && !access(path, F_OK)) {
@@ -103,6 +106,13 @@ static void say_what(const struct hsnap_snapshot *snapshot)
 	double named = (double)facts->bytes_by_confidence[HSNAP_EXACT] +
 		       (double)facts->bytes_by_confidence[HSNAP_PROVED] +
 		       (double)facts->bytes_by_confidence[HSNAP_INFERRED];
+	if (!strcmp(hsnap_text(snapshot, facts->source), "core")) {
+		hsnap_say("%s (pid %" PRIu64 "), from a core of %s; %s", hsnap_text(snapshot, facts->comm), facts->pid,
+			  hsnap_time(facts->taken_at).text, hsnap_plural(facts->num_threads, "thread").text);
+		hsnap_say("%s, %s bytes, %s %% of them named", hsnap_plural(facts->heap_count, "block").text,
+			  hsnap_grouped(facts->heap_bytes).text, hsnap_share(named, (double)facts->heap_bytes).text);
+		return;
+	}
 	bool agent = !strcmp(hsnap_text(snapshot, facts->source), "agent");
 	hsnap_say("%s (pid %" PRIu64 ")%s; %s resident, %s", hsnap_text(snapshot, facts->comm), facts->pid,
 		  agent ? ", started with the agent" : "", size_text(facts->rss).text, hsnap_plural(facts->num_threads, "thread").text);
@@ -164,6 +174,8 @@ int hsnap_cmd_take(int argc, char **argv)
 		return hsnap_wrong_use("heapsnap take -p PID", "take: no process was named");
 	if (options.pid && options.core)
 		return hsnap_wrong_use("heapsnap take --core CORE", "take: -p and --core exclude each other");
+	if (options.exe && !options.core)
+		return hsnap_wrong_use("heapsnap take --core CORE --exe FILE", "take: --exe is of no use without --core");
 	if (options.dry_run && options.core)
 		return hsnap_wrong_use("heapsnap take --core CORE", "take: --dry-run is of a live process, not of a core");
 	if (options.json && !options.dry_run)

@@ -100,7 +100,10 @@ int hsnap_live_take(const struct hsnap_options *options, struct hsnap_snapshot *
 	enum hsnap_code code = hsnap_capture_take(&how, ret, &err);
 	clear_progress(&progress);
 	if (code == HSNAP_INTERRUPTED) {
-		hsnap_say("interrupted: pid %" PRIu64 " runs on, nothing was written", options->pid);
+		if (options->core)
+			hsnap_say("interrupted: nothing was written");
+		else
+			hsnap_say("interrupted: pid %" PRIu64 " runs on, nothing was written", options->pid);
 		return HSNAP_EXIT_INTERRUPTED;
 	}
 	return code ? hsnap_report(&err, HSNAP_DOING_CAPTURE) : HSNAP_GO_ON;

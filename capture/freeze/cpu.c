@@ -9,14 +9,14 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#define CODE_SEGMENT_32 0x23
+#include "capture/target/user_regs.h"
 
 int hsnap_cpu_get(pid_t tid, hsnap_cpu *ret)
 {
 	struct iovec io = { .iov_base = ret, .iov_len = sizeof(*ret) };
 	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &io))
 		return errno;
-	return io.iov_len == sizeof(*ret) && ret->cs != CODE_SEGMENT_32 ? 0 : ENOEXEC;
+	return io.iov_len == sizeof(*ret) && ret->cs != HSNAP_CODE_SEGMENT_32 ? 0 : ENOEXEC;
 }
 
 int hsnap_cpu_set(pid_t tid, const hsnap_cpu *cpu)
@@ -27,13 +27,7 @@ int hsnap_cpu_set(pid_t tid, const hsnap_cpu *cpu)
 
 void hsnap_cpu_to_regs(const hsnap_cpu *cpu, struct hsnap_regs *ret, uint64_t *thread_pointer)
 {
-	*ret = (struct hsnap_regs){
-		.value = { cpu->rax, cpu->rdx, cpu->rcx, cpu->rbx, cpu->rsi, cpu->rdi, cpu->rbp, cpu->rsp,
-			   cpu->r8, cpu->r9, cpu->r10, cpu->r11, cpu->r12, cpu->r13, cpu->r14, cpu->r15,
-			   cpu->rip },
-		.valid = (1u << HSNAP_NUM_REGS) - 1,
-	};
-	*thread_pointer = cpu->fs_base;
+	hsnap_user_regs_to_regs(cpu, ret, thread_pointer);
 }
 
 /*

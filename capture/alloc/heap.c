@@ -12,6 +12,7 @@ void hsnap_heap_deinit(struct hsnap_heap *heap)
 	hsnap_vec_deinit(&heap->stacks);
 	hsnap_vec_deinit(&heap->pcs);
 	hsnap_vec_deinit(&heap->regions);
+	hsnap_vec_deinit(&heap->own);
 	hsnap_vec_deinit(&heap->free);
 	hsnap_vec_deinit(&heap->arenas);
 }
@@ -22,20 +23,25 @@ static int by_region(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-void hsnap_heap_sort_regions(struct hsnap_heap *heap)
+size_t hsnap_regions_sort(struct hsnap_region *regions, size_t num)
 {
-	if (!heap->regions.num)
-		return;
-	qsort(heap->regions.items, heap->regions.num, sizeof(*heap->regions.items), by_region);
+	if (!num)
+		return 0;
+	qsort(regions, num, sizeof(*regions), by_region);
 	size_t kept = 1;
-	for (size_t i = 1; i < heap->regions.num; i++) {
-		struct hsnap_region *last = &heap->regions.items[kept - 1], next = heap->regions.items[i];
+	for (size_t i = 1; i < num; i++) {
+		struct hsnap_region *last = &regions[kept - 1], next = regions[i];
 		if (next.start > last->end)
-			heap->regions.items[kept++] = next;
+			regions[kept++] = next;
 		else if (next.end > last->end)
 			last->end = next.end;
 	}
-	heap->regions.num = kept;
+	return kept;
+}
+
+void hsnap_heap_sort_regions(struct hsnap_heap *heap)
+{
+	heap->regions.num = hsnap_regions_sort(heap->regions.items, heap->regions.num);
 }
 
 size_t hsnap_heap_find(const struct hsnap_heap *heap, uint64_t address)

@@ -61,6 +61,7 @@ struct hsnap_heap {
 	struct hsnap_vec(struct hsnap_raw_stack) stacks; /* [0] empty */
 	struct hsnap_vec(uint64_t) pcs;
 	struct hsnap_vec(struct hsnap_region) regions; /* in order of address, disjoint */
+	struct hsnap_vec(struct hsnap_region) own;     /* of these the agent's own, in order, disjoint */
 	struct hsnap_vec(struct hsnap_free) free;      /* in order of address, disjoint */
 	struct hsnap_vec(struct hsnap_arena) arenas;   /* [0] as said above; empty: not told */
 	const char *source;         /* "agent", "glibc" */
@@ -77,7 +78,9 @@ struct hsnap_heap {
 
 void hsnap_heap_deinit(struct hsnap_heap *heap);
 
-/* Put the regions in order, those that overlap or touch made one. */
+/* Put regions in order, those that overlap or touch made one; returns how many they are then. */
+size_t hsnap_regions_sort(struct hsnap_region *regions, size_t num);
+/* The same with all regions of a heap. */
 void hsnap_heap_sort_regions(struct hsnap_heap *heap);
 
 /* Index of the block that contains the address, or SIZE_MAX.  O(log n). */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "capture/alloc/agent/reader.h"
-#include "capture/alloc/glibc/arena.h"
 #include "snapshot/base/cleanup.h"
 
 static void add_counters(struct hsnap_heap *heap, const struct hsnap_wire_counters *c)
@@ -83,26 +82,13 @@ static void count_freed(struct reader *reader)
 	heap->freed_bytes = heap->allocated_bytes > live ? heap->allocated_bytes - live : 0;
 }
 
-/* A main arena's own links lead to chunks that were free once: nobody may take them for roots. */
-static bool add_main_arenas(struct reader *reader)
-{
-	struct hsnap_glibc_arenas arenas = { 0 };
-	bool ok = hsnap_glibc_arenas_find(reader->target, &arenas);
-	for (size_t i = 0; i < arenas.num && ok; i++)
-		if (arenas.items[i].main)
-			ok = hsnap_vec_push(&reader->heap->regions,
-					    (struct hsnap_region){ arenas.items[i].start, arenas.items[i].end });
-	hsnap_vec_deinit(&arenas);
-	return ok;
-}
-
 static enum hsnap_code read_all(struct reader *reader, struct hsnap_error *err)
 {
 	enum hsnap_code code = hsnap_reader_find(reader, err);
-	if (!code && !add_main_arenas(reader))
-		code = hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	if (!code)
 		code = hsnap_reader_spans(reader, err);
+	if (!code && !hsnap_reader_arenas(reader))
+		code = hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	if (!code)
 		code = hsnap_reader_walk(reader, err);
 	if (!code)

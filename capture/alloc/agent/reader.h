@@ -28,12 +28,14 @@ struct span {
 	uint64_t start, end;
 	enum span_kind kind;
 	const struct large *large;
+	uint64_t arena; /* SPAN_HEAP: address of its state; 0: the main one */
 };
 
 /* A chunk in use by its neighbour's tag whose last word tells nothing: see settle() in walk.c. */
 struct unknown {
 	uint64_t address, usable;
 	uint64_t first, second; /* its first two words */
+	uint32_t arena;
 };
 
 struct reader {
@@ -48,6 +50,7 @@ struct reader {
 	/* Candidates for the mark that glibc puts in the second word of each chunk in a tcache. */
 	uint64_t cache_mark, cache_votes;
 	uint64_t recorded, recorded_bytes; /* live blocks with a record that is whole, or nearly; requested */
+	uint32_t main_arena; /* index into heap->arenas */
 	uint64_t large_gone; /* large blocks on record where there is no such memory */
 };
 
@@ -55,6 +58,10 @@ struct reader {
 HSNAP_CHECKED enum hsnap_code hsnap_reader_find(struct reader *reader, struct hsnap_error *err);
 /* Fill large and spans. */
 HSNAP_CHECKED enum hsnap_code hsnap_reader_spans(struct reader *reader, struct hsnap_error *err);
+/* Fill heap->arenas, which a main one is always in; false: out of memory. */
+HSNAP_CHECKED bool hsnap_reader_arenas(struct reader *reader);
+/* Index of a span's arena. */
+uint32_t hsnap_reader_arena_of(const struct reader *reader, const struct span *span);
 /* Walk all spans into heap->blocks and heap->regions. */
 HSNAP_CHECKED enum hsnap_code hsnap_reader_walk(struct reader *reader, struct hsnap_error *err);
 /* Turn the sites of the blocks into stacks. */

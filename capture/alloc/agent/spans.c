@@ -121,7 +121,7 @@ static bool is_brk(const struct reader *reader, const struct hsnap_mapping *mapp
 
 static bool add_span(struct reader *reader, uint64_t start, uint64_t end, enum span_kind kind, const struct large *large)
 {
-	return start >= end || hsnap_vec_push(&reader->spans, (struct span){ start, end, kind, large });
+	return start >= end || hsnap_vec_push(&reader->spans, (struct span){ start, end, kind, large, 0 });
 }
 
 static bool add_brk(struct reader *reader)
@@ -150,7 +150,12 @@ static bool add_heap(struct reader *reader, uint64_t start)
 	uint64_t first = start + 32; /* a fifth member since 2.35 makes it 48; the walk tries both */
 	if (info[0] > start && info[0] < start + 4096)
 		first = info[0] + 1024; /* the arena itself comes first: more than 2 KiB in each version */
-	return add_span(reader, first, contiguous_end(reader->target, start, start + info[2]), SPAN_HEAP, NULL);
+	size_t before = reader->spans.num;
+	if (!add_span(reader, first, contiguous_end(reader->target, start, start + info[2]), SPAN_HEAP, NULL))
+		return false;
+	if (reader->spans.num > before)
+		reader->spans.items[before].arena = info[0];
+	return true;
 }
 
 static enum hsnap_code add_heaps(struct reader *reader, struct hsnap_error *err)

@@ -175,9 +175,15 @@ static bool add_recorded(struct reader *reader, const struct chunk *chunk, unsig
 	return add_block(reader, &block);
 }
 
-static bool add_unknown(struct reader *reader, const struct chunk *chunk)
+static bool add_free(struct reader *reader, const struct chunk *chunk, uint32_t arena, enum hsnap_free_kind kind)
 {
-	struct unknown unknown = { .address = chunk->at + 16, .usable = chunk->size - 8 };
+	struct hsnap_free free = { .start = chunk->at, .end = chunk->at + chunk->size, .arena = arena, .kind = (uint8_t)kind };
+	return hsnap_vec_push(&reader->heap->free, free);
+}
+
+static bool add_unknown(struct reader *reader, const struct chunk *chunk, uint32_t arena)
+{
+	struct unknown unknown = { .address = chunk->at + 16, .usable = chunk->size - 8, .arena = arena };
 	if (!hsnap_reader_word(reader, chunk->at + 16, &unknown.first) ||
 	    !hsnap_reader_word(reader, chunk->at + 24, &unknown.second))
 		unknown.first = unknown.second = 0;
@@ -198,10 +204,12 @@ static void vote(struct reader *reader, const struct chunk *chunk)
 		reader->cache_votes--;
 }
 
-static bool add_chunk(struct reader *reader, const struct chunk *chunk)
+static bool add_chunk(struct reader *reader, const struct chunk *chunk, uint32_t arena)
 {
-	if (chunk->fence || chunk->last || !chunk->in_use)
+	if (chunk->fence)
 		return true;
+	if (chunk->last || !chunk->in_use)
+		return add_free(reader, chunk, arena, chunk->last ? HSNAP_FREE_TOP : HSNAP_FREE_BIN);
 	uint64_t word = chunk->end_word, rest = word & ~HSNAP_TRAILER_CHECK_MASK;
 	uint64_t differs = (word & HSNAP_TRAILER_CHECK_MASK) ^ HSNAP_TRAILER_CHECK(reader->dir.key, chunk->place, rest);
 	unsigned state = HSNAP_TRAILER_STATE(word);
@@ -209,13 +217,13 @@ static bool add_chunk(struct reader *reader, const struct chunk *chunk)
 		return add_recorded(reader, chunk, 0);
 	if (!differs && state == HSNAP_WIRE_FREED) {
 		vote(reader, chunk);
-		return true;
+		return add_free(reader, chunk, arena, HSNAP_FREE_CACHED);
 	}
 	if (word == chunk->size)
-		return true;
+		return add_free(reader, chunk, arena, HSNAP_FREE_CACHED);
 	if (!(differs & ~HSNAP_TRAILER_HIT_BYTE) && state & HSNAP_WIRE_LIVE)
 		return add_recorded(reader, chunk, HSNAP_BLOCK_OVERRUN);
-	return chunk->may_be_top || add_unknown(reader, chunk);
+	return chunk->may_be_top ? add_free(reader, chunk, arena, HSNAP_FREE_TOP) : add_unknown(reader, chunk, arena);
 }
 
 /* ---- spans ---- */
@@ -252,11 +260,13 @@ static bool add_lost(struct reader *reader, uint64_t start, uint64_t end)
 static bool walk_run(struct reader *reader, const struct span *span, uint64_t at, uint64_t *ret_end, bool *ret_fenced)
 {
 	struct chunk chunk;
+	uint32_t arena = hsnap_reader_arena_of(reader, span);
 	*ret_fenced = false;
 	while (at < span->end && look(reader, span, at, &chunk)) {
 		*ret_fenced = chunk.fence;
-		if (!add_chunk(reader, &chunk))
+		if (!add_chunk(reader, &chunk, arena))
 			return false;
+		reader->heap->arenas.items[arena].walked += chunk.size;
 		at += chunk.size;
 	}
 	*ret_end = at;
@@ -307,6 +317,8 @@ static bool walk_large(struct reader *reader, const struct large *large)
 		reader->heap->overruns++;
 	}
 	count(reader, &block, large->end - large->address);
+	reader->heap->arenas.items[0].walked += large->end - large->start;
+	reader->heap->arenas.items[0].system += large->end - large->start;
 	reader->heap->walked_bytes += large->end - large->start;
 	reader->heap->expected_bytes += large->end - large->start;
 	return add_block(reader, &block) && add_region(reader, large->start, large->end);
@@ -342,14 +354,24 @@ static int by_block(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
+static int by_chunk(const void *a, const void *b)
+{
+	const struct hsnap_free *x = a, *y = b;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
 static bool settle(struct reader *reader)
 {
 	struct hsnap_heap *heap = reader->heap;
-	size_t before = heap->blocks.num;
+	size_t before = heap->blocks.num, free_before = heap->free.num;
 	for (size_t i = 0; i < reader->unknown.num; i++) {
 		const struct unknown *u = &reader->unknown.items[i];
-		if (is_cached(reader, u))
+		if (is_cached(reader, u)) {
+			struct chunk chunk = { .at = u->address - 16, .size = u->usable + 8 };
+			if (!add_free(reader, &chunk, u->arena, HSNAP_FREE_CACHED))
+				return false;
 			continue;
+		}
 		struct hsnap_block block = {
 			.address = u->address, .usable = u->usable, .requested = u->usable, .flags = HSNAP_BLOCK_NO_RECORD,
 		};
@@ -359,6 +381,8 @@ static bool settle(struct reader *reader)
 	}
 	if (heap->blocks.num > before)
 		qsort(heap->blocks.items, heap->blocks.num, sizeof(*heap->blocks.items), by_block);
+	if (heap->free.num > free_before)
+		qsort(heap->free.items, heap->free.num, sizeof(*heap->free.items), by_chunk);
 	return true;
 }
 
@@ -368,11 +392,12 @@ static bool finish_regions(struct reader *reader)
 	struct hsnap_heap *heap = reader->heap;
 	uint64_t num = reader->dir.num_own < HSNAP_NUM_OWN ? reader->dir.num_own : HSNAP_NUM_OWN;
 	for (uint64_t i = 0; i < num; i++) {
-		struct hsnap_wire_range own = reader->dir.own[i];
-		if (own.start && own.start < own.end && !hsnap_vec_push(&heap->regions, (struct hsnap_region){ own.start, own.end }))
+		struct hsnap_region own = { reader->dir.own[i].start, reader->dir.own[i].end };
+		if (own.start && own.start < own.end && !(hsnap_vec_push(&heap->regions, own) && hsnap_vec_push(&heap->own, own)))
 			return false;
 	}
 	hsnap_heap_sort_regions(heap);
+	heap->own.num = hsnap_regions_sort(heap->own.items, heap->own.num);
 	return true;
 }
 

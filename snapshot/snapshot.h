@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "snapshot/account.h"
 #include "snapshot/base/error.h"
 #include "snapshot/base/strings.h"
 #include "snapshot/base/vec.h"
@@ -52,6 +53,9 @@ struct hsnap_snapshot {
 	struct hsnap_vec(struct hsnap_type) types;     /* [0] unknown */
 	struct hsnap_vec(struct hsnap_member) members;
 	struct hsnap_vec(struct hsnap_row) rows;       /* greatest bytes first */
+	struct hsnap_account account;
+	struct hsnap_vec(struct hsnap_account_arena) account_arenas; /* in order of address */
+	struct hsnap_vec(struct hsnap_account_part) account_parts;   /* by kind, greatest first in each */
 	struct hsnap_vec(struct hsnap_stack) stacks;   /* [0] empty */
 	struct hsnap_vec(struct hsnap_frame) frames;
 	struct hsnap_graph graph;
@@ -81,6 +85,14 @@ HSNAP_CHECKED enum hsnap_code hsnap_snapshot_mark(struct hsnap_snapshot *snapsho
  */
 HSNAP_CHECKED enum hsnap_code hsnap_snapshot_summarize(struct hsnap_snapshot *snapshot,
 						       struct hsnap_error *err);
+
+/**
+ * Add up the account on a basis: see struct hsnap_account_sums.  false: there is none.
+ *
+ * No input makes this overflow: what cannot be held is cut to the greatest that can.
+ */
+bool hsnap_account_sum(const struct hsnap_snapshot *snapshot, enum hsnap_basis basis,
+		       struct hsnap_account_sums *ret);
 
 /**
  * The member path from a type to the byte `offset` in it: ".buckets", ".entry.next",

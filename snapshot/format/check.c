@@ -58,6 +58,63 @@ static const char *check_rows(const struct hsnap_snapshot *snapshot)
 	return NULL;
 }
 
+/* Each number is at most the address space, and so are all parts in sum: whoever adds them up cannot
+ * overflow. */
+static bool sane_numbers(const uint64_t *const *numbers, size_t num, bool may_be_unknown)
+{
+	for (size_t i = 0; i < num; i++)
+		if (*numbers[i] > HSNAP_ACCOUNT_MAX && !(may_be_unknown && *numbers[i] == HSNAP_NOT_KNOWN))
+			return false;
+	return true;
+}
+
+static bool sane_arena(const struct hsnap_account_arena *arena)
+{
+	const uint64_t *const numbers[] = { &arena->system, &arena->walked, &arena->free, &arena->free_resident,
+					    &arena->cached, &arena->top, &arena->biggest_free };
+	return arena->kind < HSNAP_NUM_ARENA_KINDS && sane_numbers(numbers, sizeof(numbers) / sizeof(*numbers), false);
+}
+
+static bool sane_parts(const struct hsnap_snapshot *snapshot)
+{
+	uint64_t size = 0, resident = 0, count = 0;
+	for (size_t i = 0; i < snapshot->account_parts.num; i++) {
+		const struct hsnap_account_part *part = &snapshot->account_parts.items[i];
+		const uint64_t *const numbers[] = { &part->size, &part->resident, &part->count };
+		if (part->kind >= HSNAP_NUM_PART_KINDS || !sane_numbers(numbers, 3, false))
+			return false;
+		size += part->size;
+		resident += part->resident;
+		count += part->count;
+		if (size > HSNAP_ACCOUNT_MAX || resident > HSNAP_ACCOUNT_MAX || count > HSNAP_ACCOUNT_MAX)
+			return false;
+	}
+	return true;
+}
+
+static const char *check_account(const struct hsnap_snapshot *snapshot)
+{
+	const struct hsnap_account *account = &snapshot->account;
+	const uint64_t *const told[] = {
+		&account->rss, &account->rss_anon, &account->rss_file, &account->rss_shmem, &account->swap, &account->huge,
+		&account->cgroup_limit, &account->cgroup_use, &account->cgroup_swap,
+	};
+	const uint64_t *const counted[] = {
+		&account->heap_resident, &account->live_resident, &account->live_resident_usable, &account->live_swapped,
+		&account->free, &account->free_resident, &account->free_count, &account->biggest_free,
+	};
+	if (!account->known)
+		return snapshot->account_arenas.num || snapshot->account_parts.num ? "parts of an account that is not there"
+										     : NULL;
+	if (!sane_numbers(told, sizeof(told) / sizeof(*told), true) ||
+	    !sane_numbers(counted, sizeof(counted) / sizeof(*counted), false) || !sane_parts(snapshot))
+		return "a number of the memory account is out of range";
+	for (size_t i = 0; i < snapshot->account_arenas.num; i++)
+		if (!sane_arena(&snapshot->account_arenas.items[i]))
+			return "a number of an arena is out of range";
+	return NULL;
+}
+
 static const char *check_members(const struct hsnap_snapshot *snapshot)
 {
 	uint64_t sum = 0;
@@ -162,6 +219,7 @@ const char *hsnap_check_table(const struct hsnap_snapshot *snapshot, bool member
 	const char *wrong = check_modules(snapshot);
 	wrong = wrong ? wrong : check_types(snapshot, mark);
 	wrong = wrong ? wrong : check_rows(snapshot);
+	wrong = wrong ? wrong : check_account(snapshot);
 	if (wrong || !members)
 		return wrong;
 	wrong = check_members(snapshot);

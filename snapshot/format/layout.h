@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define HSNAP_FORMAT_VERSION 1u
+#define HSNAP_FORMAT_VERSION 2u
 #define HSNAP_FORMAT_MAGIC "\x89HSNAP\r\n"      /* the odd bytes tell a copy in text mode apart */
 #define HSNAP_FORMAT_TAIL_MAGIC "HSNAPEND"
 #define HSNAP_FORMAT_HEADER 16u /* bytes: magic, version, flags */
@@ -17,11 +17,14 @@
 
 enum hsnap_section {
 	HSNAP_SECTION_FACTS = 1,
-	HSNAP_SECTION_TABLE_STRINGS, /* the strings of sections up to ROWS */
+	HSNAP_SECTION_TABLE_STRINGS, /* the strings of sections up to PARTS */
 	HSNAP_SECTION_NOTES,
 	HSNAP_SECTION_MODULES,
 	HSNAP_SECTION_TYPES,
 	HSNAP_SECTION_ROWS,
+	HSNAP_SECTION_ACCOUNT, /* one record, or none */
+	HSNAP_SECTION_ARENAS,
+	HSNAP_SECTION_PARTS,
 	HSNAP_SECTION_STRINGS, /* those of the next four */
 	HSNAP_SECTION_MEMBERS,
 	HSNAP_SECTION_STACKS,
@@ -38,6 +41,7 @@ enum hsnap_section {
 	HSNAP_NUM_SECTIONS,
 };
 
+#define HSNAP_LAST_OF_TABLE HSNAP_SECTION_PARTS
 #define HSNAP_FIRST_COLUMN HSNAP_SECTION_KINDS
 
 #define HSNAP_CHUNK_NODES 65536u

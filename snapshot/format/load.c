@@ -97,7 +97,7 @@ static bool is_text(unsigned section)
 
 static bool in_table(unsigned section)
 {
-	return section <= HSNAP_SECTION_ROWS;
+	return section <= HSNAP_LAST_OF_TABLE;
 }
 
 static void decode_records(struct hsnap_reader *reader, const struct hsnap_chunk *chunk, uint64_t first,
@@ -182,7 +182,7 @@ static enum hsnap_code load_table(struct hsnap_reader *reader)
 		return damaged(reader, "its strings are none or too many");
 	struct table_job job = { .reader = reader };
 	bool done = alloc_strings(reader, table + rest);
-	unsigned last = members ? HSNAP_SECTION_ROOTS : HSNAP_SECTION_ROWS;
+	unsigned last = members ? HSNAP_SECTION_ROOTS : HSNAP_LAST_OF_TABLE;
 	for (unsigned section = HSNAP_SECTION_TABLE_STRINGS; done && section <= last; section++) {
 		done = is_text(section) || hsnap_records_alloc(reader->snapshot, section, reader->extents[section].items,
 							       reader->counts.reasons);

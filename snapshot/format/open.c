@@ -196,7 +196,8 @@ enum hsnap_code hsnap_reader_check_columns(struct hsnap_reader *reader)
 				  (unsigned long long)counts->blocks, (unsigned long long)counts->edges);
 	uint64_t nodes = counts->roots + counts->blocks;
 	bool fits = reader->extents[HSNAP_SECTION_ROOTS].items == counts->roots &&
-		    counts->reasons <= reader->extents[HSNAP_SECTION_NOTES].items;
+		    counts->reasons <= reader->extents[HSNAP_SECTION_NOTES].items &&
+		    reader->extents[HSNAP_SECTION_ACCOUNT].items <= 1;
 	for (unsigned section = HSNAP_SECTION_KINDS; section < HSNAP_SECTION_SLOTS; section++)
 		fits = fits && regular(reader, section, nodes, HSNAP_CHUNK_NODES);
 	for (unsigned section = HSNAP_SECTION_STEPS; section <= HSNAP_SECTION_OFFSETS; section++)

@@ -167,6 +167,56 @@ static void code_row(struct hsnap_codec *codec, struct hsnap_row *row)
 		hsnap_code_u64(codec, &row->bytes_by_confidence[c]);
 }
 
+/* What is not known is 0, all else is one more than it is. */
+static void code_known(struct hsnap_codec *codec, uint64_t *value)
+{
+	uint64_t code = *value + 1;
+	hsnap_code_u64(codec, &code);
+	*value = code - 1;
+}
+
+static void code_account(struct hsnap_codec *codec, struct hsnap_account *account)
+{
+	uint64_t *const numbers[] = {
+		&account->rss, &account->rss_anon, &account->rss_file, &account->rss_shmem, &account->swap, &account->huge,
+		&account->cgroup_limit, &account->cgroup_use, &account->cgroup_swap,
+	};
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		code_known(codec, numbers[i]);
+	hsnap_code_u64(codec, &account->heap_resident);
+	hsnap_code_u64(codec, &account->live_resident);
+	hsnap_code_u64(codec, &account->live_resident_usable);
+	hsnap_code_u64(codec, &account->live_swapped);
+	hsnap_code_u64(codec, &account->free);
+	hsnap_code_u64(codec, &account->free_resident);
+	hsnap_code_u64(codec, &account->free_count);
+	hsnap_code_u64(codec, &account->biggest_free);
+	account->known = true;
+}
+
+static void code_arena(struct hsnap_codec *codec, struct hsnap_account_arena *arena)
+{
+	hsnap_code_near(codec, &arena->address, &codec->last[0]);
+	hsnap_code_u8(codec, &arena->kind, HSNAP_NUM_ARENA_KINDS - 1);
+	hsnap_code_bool(codec, &arena->locked);
+	hsnap_code_u64(codec, &arena->system);
+	hsnap_code_u64(codec, &arena->walked);
+	hsnap_code_u64(codec, &arena->free);
+	hsnap_code_u64(codec, &arena->free_resident);
+	hsnap_code_u64(codec, &arena->cached);
+	hsnap_code_u64(codec, &arena->top);
+	hsnap_code_u64(codec, &arena->biggest_free);
+}
+
+static void code_part(struct hsnap_codec *codec, struct hsnap_account_part *part)
+{
+	hsnap_code_u8(codec, &part->kind, HSNAP_NUM_PART_KINDS - 1);
+	hsnap_code_string(codec, &part->name);
+	hsnap_code_u64(codec, &part->count);
+	hsnap_code_u64(codec, &part->size);
+	hsnap_code_u64(codec, &part->resident);
+}
+
 static void code_stack(struct hsnap_codec *codec, struct hsnap_stack *stack)
 {
 	uint64_t first = stack->num_frames ? stack->first_frame : codec->last[0];
@@ -232,6 +282,15 @@ void hsnap_record_code(struct hsnap_codec *codec, struct hsnap_snapshot *snapsho
 	case HSNAP_SECTION_ROWS:
 		CODE(snapshot->rows.items, code_row);
 		break;
+	case HSNAP_SECTION_ACCOUNT:
+		CODE(&snapshot->account, code_account);
+		break;
+	case HSNAP_SECTION_ARENAS:
+		CODE(snapshot->account_arenas.items, code_arena);
+		break;
+	case HSNAP_SECTION_PARTS:
+		CODE(snapshot->account_parts.items, code_part);
+		break;
 	case HSNAP_SECTION_MEMBERS:
 		CODE(snapshot->members.items, code_member);
 		break;
@@ -258,6 +317,12 @@ size_t hsnap_records_num(const struct hsnap_snapshot *snapshot, unsigned section
 		return snapshot->types.num;
 	case HSNAP_SECTION_ROWS:
 		return snapshot->rows.num;
+	case HSNAP_SECTION_ACCOUNT:
+		return snapshot->account.known;
+	case HSNAP_SECTION_ARENAS:
+		return snapshot->account_arenas.num;
+	case HSNAP_SECTION_PARTS:
+		return snapshot->account_parts.num;
 	case HSNAP_SECTION_MEMBERS:
 		return snapshot->members.num;
 	case HSNAP_SECTION_STACKS:
@@ -286,6 +351,10 @@ bool hsnap_records_alloc(struct hsnap_snapshot *snapshot, unsigned section, size
 		return ALLOC(&snapshot->types, num);
 	case HSNAP_SECTION_ROWS:
 		return ALLOC(&snapshot->rows, num);
+	case HSNAP_SECTION_ARENAS:
+		return ALLOC(&snapshot->account_arenas, num);
+	case HSNAP_SECTION_PARTS:
+		return ALLOC(&snapshot->account_parts, num);
 	case HSNAP_SECTION_MEMBERS:
 		return ALLOC(&snapshot->members, num);
 	case HSNAP_SECTION_STACKS:
@@ -303,7 +372,8 @@ unsigned hsnap_record_min(unsigned section)
 	static const uint8_t bytes[HSNAP_NUM_SECTIONS] = {
 		[HSNAP_SECTION_NOTES] = 1,   [HSNAP_SECTION_MODULES] = 5, [HSNAP_SECTION_TYPES] = 11,
 		[HSNAP_SECTION_ROWS] = 12,   [HSNAP_SECTION_MEMBERS] = 3, [HSNAP_SECTION_STACKS] = 2,
-		[HSNAP_SECTION_FRAMES] = 4,  [HSNAP_SECTION_ROOTS] = 7,
+		[HSNAP_SECTION_FRAMES] = 4,  [HSNAP_SECTION_ROOTS] = 7,   [HSNAP_SECTION_ACCOUNT] = 17,
+		[HSNAP_SECTION_ARENAS] = 10, [HSNAP_SECTION_PARTS] = 5,
 	};
 	return section < HSNAP_NUM_SECTIONS ? bytes[section] : 0;
 }

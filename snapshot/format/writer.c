@@ -192,10 +192,10 @@ static enum hsnap_code put_table(struct writer *writer)
 {
 	uint64_t position = 0;
 	enum hsnap_code code = put_strings(writer, HSNAP_SECTION_TABLE_STRINGS, HSNAP_SECTION_FACTS,
-					   HSNAP_SECTION_ROWS, &position);
+					   HSNAP_LAST_OF_TABLE, &position);
 	if (!code)
 		code = put_facts(writer);
-	for (unsigned section = HSNAP_SECTION_NOTES; !code && section <= HSNAP_SECTION_ROWS; section++)
+	for (unsigned section = HSNAP_SECTION_NOTES; !code && section <= HSNAP_LAST_OF_TABLE; section++)
 		code = put_records(writer, section);
 	if (!code)
 		code = put_strings(writer, HSNAP_SECTION_STRINGS, HSNAP_SECTION_MEMBERS, HSNAP_SECTION_ROOTS, &position);

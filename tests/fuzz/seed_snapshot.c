@@ -62,6 +62,6 @@ int main(int argc, char **argv)
 	save(argv[1], "crowd", random_snapshot(&(struct random_shape){ .seed = 2, .num_types = 4, .num_stacks = 2,
 		.num_roots = 1, .num_blocks = 12, .num_edges = 20, .crowd = 60 }));
 	save(argv[1], "no-edges", random_snapshot(&(struct random_shape){ .seed = 3, .num_types = 4, .num_stacks = 2,
-		.num_blocks = 30, .no_edges = true }));
+		.num_blocks = 30, .no_edges = true, .no_account = true }));
 	return 0;
 }

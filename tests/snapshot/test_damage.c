@@ -139,10 +139,11 @@ static const struct {
 	{ "x", 1, HSNAP_FORMAT, "not a heapsnap snapshot" },
 	{ "\x89HSNAP\n", 7, HSNAP_FORMAT, "not a heapsnap snapshot" }, /* after a copy in text mode */
 	{ "\x89HSN", 4, HSNAP_FORMAT, "cut short" },
-	{ "\x89HSNAP\r\n\2\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 2, made by a newer heapsnap; this one reads format 1" },
-	{ "\x89HSNAP\r\n\0\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 0, made by an older heapsnap; this one reads format 1" },
-	{ "\x89HSNAP\r\n\1\0\0\0\1\0\0\0", 16, HSNAP_FORMAT, "unknown flags" },
-	{ "\x89HSNAP\r\n\1\0\0\0\0\0\0\0", 16, HSNAP_FORMAT, "cut short" },
+	{ "\x89HSNAP\r\n\3\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 3, made by a newer heapsnap; this one reads format 2" },
+	{ "\x89HSNAP\r\n\1\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 1, made by an older heapsnap; this one reads format 2" },
+	{ "\x89HSNAP\r\n\0\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 0, made by an older heapsnap; this one reads format 2" },
+	{ "\x89HSNAP\r\n\2\0\0\0\1\0\0\0", 16, HSNAP_FORMAT, "unknown flags" },
+	{ "\x89HSNAP\r\n\2\0\0\0\0\0\0\0", 16, HSNAP_FORMAT, "cut short" },
 };
 
 Test(damage, what_is_no_snapshot_says_so)
@@ -457,6 +458,24 @@ static void deep_types(struct hsnap_snapshot *s)
 	}
 }
 
+static void account(struct hsnap_snapshot *s)
+{
+	s->account = (struct hsnap_account){ .known = true, .rss = HSNAP_NOT_KNOWN };
+	cr_assert(hsnap_vec_push(&s->account_parts, (struct hsnap_account_part){ .resident = HSNAP_ACCOUNT_MAX }));
+	cr_assert(hsnap_vec_push(&s->account_arenas, (struct hsnap_account_arena){ .kind = HSNAP_ARENA_MAIN }));
+}
+static void rss_of_account(struct hsnap_snapshot *s) { account(s), s->account.rss = HSNAP_ACCOUNT_MAX + 1; }
+static void live_not_known(struct hsnap_snapshot *s) { account(s), s->account.live_resident = HSNAP_NOT_KNOWN; }
+static void sum_of_parts(struct hsnap_snapshot *s)
+{
+	account(s);
+	cr_assert(hsnap_vec_push(&s->account_parts, (struct hsnap_account_part){ .resident = 1 }));
+}
+static void kind_of_part(struct hsnap_snapshot *s) { account(s), s->account_parts.items[0].kind = HSNAP_NUM_PART_KINDS; }
+static void kind_of_arena(struct hsnap_snapshot *s) { account(s), s->account_arenas.items[0].kind = HSNAP_NUM_ARENA_KINDS; }
+static void system_of_arena(struct hsnap_snapshot *s) { account(s), s->account_arenas.items[0].system = UINT64_MAX; }
+static void no_account(struct hsnap_snapshot *s) { account(s), s->account.known = false; }
+
 static const struct {
 	const char *name;
 	void (*change)(struct hsnap_snapshot *s);
@@ -492,6 +511,14 @@ static const struct {
 	{ "too many blocks", too_many, "there are too many blocks" },
 	{ "members that all types share", shared_members, "types share their members" },
 	{ "types in types without end", deep_types, "types are nested too deeply" },
+	{ "an account", account, NULL },
+	{ "an RSS past all", rss_of_account, "a number of the memory account is out of range" },
+	{ "live blocks not known", live_not_known, "a number of the memory account is out of range" },
+	{ "parts past all in sum", sum_of_parts, "a number of the memory account is out of range" },
+	{ "kind of a part", kind_of_part, "a number of the memory account is out of range" },
+	{ "kind of an arena", kind_of_arena, "a number of an arena is out of range" },
+	{ "bytes of an arena", system_of_arena, "a number of an arena is out of range" },
+	{ "parts without an account", no_account, "parts of an account that is not there" },
 	{ "number of roots", half_loaded, "the graph's counts of nodes differ" },
 };
 

@@ -57,6 +57,30 @@ static void compare_facts(struct comparison *c)
 		NUMBER(bytes_by_confidence[i]);
 }
 
+static void compare_account(struct comparison *c)
+{
+	const struct hsnap_account *a = &c->a->account, *b = &c->b->account;
+	size_t i = 0;
+	NUMBER(known);
+	if (a->known) {
+		NUMBER(rss), NUMBER(rss_anon), NUMBER(rss_file), NUMBER(rss_shmem), NUMBER(swap), NUMBER(huge);
+		NUMBER(cgroup_limit), NUMBER(cgroup_use), NUMBER(cgroup_swap), NUMBER(heap_resident), NUMBER(live_resident);
+		NUMBER(live_resident_usable), NUMBER(live_swapped), NUMBER(free), NUMBER(free_resident), NUMBER(free_count);
+		NUMBER(biggest_free);
+	}
+}
+
+static void compare_parts(struct comparison *c)
+{
+	EACH(struct hsnap_account_arena, account_arenas) {
+		NUMBER(address), NUMBER(kind), NUMBER(locked), NUMBER(system), NUMBER(walked), NUMBER(free);
+		NUMBER(free_resident), NUMBER(cached), NUMBER(top), NUMBER(biggest_free);
+	}
+	EACH(struct hsnap_account_part, account_parts) {
+		NUMBER(kind), STRING(name), NUMBER(count), NUMBER(size), NUMBER(resident);
+	}
+}
+
 static void compare_table(struct comparison *c, bool members)
 {
 	EACH(hsnap_string, partial_reasons)
@@ -136,6 +160,8 @@ bool snapshots_equal(const struct hsnap_snapshot *a, const struct hsnap_snapshot
 		what |= HSNAP_LOAD_MEMBERS;
 	text[0] = '\0';
 	compare_facts(&c);
+	compare_account(&c);
+	compare_parts(&c);
 	compare_table(&c, what & HSNAP_LOAD_MEMBERS);
 	if (what & HSNAP_LOAD_MEMBERS && !c.differ)
 		compare_members(&c);

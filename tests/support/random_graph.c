@@ -210,6 +210,40 @@ static void make_edges(struct hsnap_snapshot *s, struct random *random, const st
 	hsnap_vec_deinit(&degrees);
 }
 
+static uint64_t any_number(struct random *random, bool may_be_unknown)
+{
+	if (may_be_unknown && !random_below(random, 4))
+		return HSNAP_NOT_KNOWN;
+	return random_below(random, 8) ? random_below(random, (uint64_t)1 << (random_below(random, 50) + 1)) : HSNAP_ACCOUNT_MAX;
+}
+
+static void make_account(struct hsnap_snapshot *s, struct random *random)
+{
+	struct hsnap_account *account = &s->account;
+	uint64_t *const told[] = { &account->rss, &account->rss_anon, &account->rss_file, &account->rss_shmem, &account->swap,
+				   &account->huge, &account->cgroup_limit, &account->cgroup_use, &account->cgroup_swap };
+	uint64_t *const counted[] = { &account->heap_resident, &account->live_resident, &account->live_resident_usable,
+				      &account->live_swapped, &account->free, &account->free_resident, &account->free_count,
+				      &account->biggest_free };
+	account->known = true;
+	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
+		*told[i] = any_number(random, true);
+	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++)
+		*counted[i] = any_number(random, false);
+	for (uint64_t i = random_below(random, 20) + 1; i--;)
+		need(hsnap_vec_push(&s->account_arenas, (struct hsnap_account_arena){
+			.address = any(random, UINT64_MAX), .kind = (uint8_t)random_below(random, HSNAP_NUM_ARENA_KINDS),
+			.locked = random_below(random, 2), .system = any_number(random, false), .walked = any_number(random, false),
+			.free = any_number(random, false), .free_resident = any_number(random, false),
+			.cached = any_number(random, false), .top = any_number(random, false),
+			.biggest_free = any_number(random, false) }));
+	for (uint64_t i = random_below(random, 20) + 1; i--;)
+		need(hsnap_vec_push(&s->account_parts, (struct hsnap_account_part){
+			.kind = (uint8_t)random_below(random, HSNAP_NUM_PART_KINDS), .name = text(s, random, "/usr/lib/part"),
+			.count = random_below(random, 99), .size = any_number(random, false) / 32,
+			.resident = any_number(random, false) / 32 }));
+}
+
 struct hsnap_snapshot *random_snapshot(const struct random_shape *shape)
 {
 	struct random random = { .state = shape->seed * 0x9e3779b97f4a7c15u + 1 };
@@ -222,5 +256,7 @@ struct hsnap_snapshot *random_snapshot(const struct random_shape *shape)
 	if (!shape->no_edges)
 		make_edges(s, &random, shape);
 	need(!hsnap_snapshot_summarize(s, NULL));
+	if (!shape->no_account)
+		make_account(s, &random);
 	return s;
 }

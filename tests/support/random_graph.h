@@ -27,6 +27,7 @@ struct random_shape {
 	uint32_t num_edges; /* about as many; 0: a graph with edges none */
 	uint32_t crowd;     /* not 0: one block has this many edges besides */
 	bool no_edges;      /* a graph without columns of edges */
+	bool no_account;
 };
 
 /* For hsnap_snapshot_destroy(); ends the program where memory is short. */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "capture/account/account.h"
 #include "capture/alloc/alloc.h"
 #include "capture/capture.h"
 #include "capture/core/core.h"
@@ -23,6 +24,7 @@ struct take {
 	struct hsnap_proc_status status; /* as it was before the stop */
 	struct hsnap_frozen frozen;
 	struct hsnap_core_facts core; /* of options->core */
+	struct hsnap_account_look look;
 	struct hsnap_heap heap;
 	struct hsnap_roots roots;
 	struct hsnap_symbols *symbols;
@@ -231,6 +233,9 @@ static enum hsnap_code make_snapshot(struct take *take, struct hsnap_error *err)
 	tell(take, "naming blocks");
 	code = hsnap_name_and_connect(take->frozen.target, &take->heap, &take->roots, take->symbols, take->snapshot,
 				      err);
+	if (!code)
+		code = hsnap_account_fill(take->frozen.target, &take->heap, &take->frozen.kernel, &take->look, take->snapshot,
+					  err);
 	return code ? code : check_interrupt(take, err);
 }
 
@@ -287,6 +292,8 @@ static enum hsnap_code open_core(struct take *take, struct hsnap_error *err)
 static enum hsnap_code run(struct take *take, struct hsnap_error *err)
 {
 	enum hsnap_code code = take->options->core ? open_core(take, err) : freeze(take, err);
+	if (!code)
+		code = hsnap_account_look(take->frozen.target, &take->frozen.kernel, &take->look, err);
 	return code ? code : make_snapshot(take, err);
 }
 
@@ -295,6 +302,7 @@ static void deinit(struct take *take)
 	hsnap_symbols_destroy(take->symbols);
 	hsnap_roots_deinit(&take->roots);
 	hsnap_heap_deinit(&take->heap);
+	hsnap_account_look_deinit(&take->look);
 	hsnap_frozen_deinit(&take->frozen);
 	hsnap_closefdp(&take->scratch);
 	hsnap_proc_deinit(&take->proc);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel.c - /proc/PID/fdinfo of epoll descriptors, /proc/PID/timers. */
+/* kernel.c - /proc/PID/fdinfo of epoll descriptors, /proc/PID/timers, status and pagemap. */
 #include "capture/proc/kernel.h"
 
 #include <fcntl.h>
@@ -34,6 +34,67 @@ static bool add_list(struct hsnap_kernel *kernel, enum hsnap_kernel_kind kind, i
 	return true;
 }
 
+static void destroy_memory(struct hsnap_kernel_memory *memory)
+{
+	if (!memory)
+		return;
+	hsnap_closefdp(&memory->status);
+	hsnap_closefdp(&memory->pagemap);
+	free(memory->text);
+	free(memory);
+}
+
+static void find_vdso(struct hsnap_kernel_memory *memory, const struct hsnap_proc *proc, pid_t pid)
+{
+	hsnap_auto(hsnap_freep) char *maps = hsnap_proc_read(proc, "proc/%d/maps", pid);
+	const char *at = maps ? maps : "";
+	for (struct hsnap_maps_line line; hsnap_maps_next(&at, &line);)
+		if (hsnap_maps_is(&line, "[vdso]")) {
+			memory->vdso_start = line.start;
+			memory->vdso_end = line.end;
+		}
+}
+
+/* Descriptors are opened before: they stay those of this very process. */
+static bool prepare_memory(struct hsnap_kernel *kernel, const struct hsnap_proc *proc, pid_t pid)
+{
+	struct hsnap_kernel_memory *memory = malloc(sizeof(*memory));
+	if (!memory)
+		return false;
+	memset(memory, 0, sizeof(*memory)); /* faulted in before the stop */
+	memory->status = hsnap_proc_open(proc, O_RDONLY, "proc/%d/status", pid);
+	memory->pagemap = hsnap_proc_open(proc, O_RDONLY, "proc/%d/pagemap", pid);
+	size_t len = 0;
+	hsnap_auto(hsnap_freep) char *before = memory->status < 0 ? NULL : hsnap_proc_read_fd(memory->status, &len);
+	if (!before) { /* gone: the stop will tell */
+		destroy_memory(memory);
+		return true;
+	}
+	memory->room = len + 1024 < MAX_IN_STOP ? len + 1024 : MAX_IN_STOP;
+	memory->text = malloc(memory->room);
+	if (!memory->text) {
+		destroy_memory(memory);
+		return false;
+	}
+	memset(memory->text, 0, memory->room);
+	find_vdso(memory, proc, pid);
+	kernel->memory = memory;
+	return true;
+}
+
+static void read_memory(struct hsnap_kernel_memory *memory)
+{
+	ssize_t n = pread(memory->status, memory->text, memory->room - 1, 0);
+	memory->text[n > 0 ? n : 0] = '\0';
+	uint64_t swap = 0;
+	memory->vdso_present = hsnap_pagemap_bits(memory->pagemap, memory->vdso_start, memory->vdso_end);
+	memory->num_swapped = 0;
+	memory->swapped_whole = true;
+	if (hsnap_proc_field(memory->text, "VmSwap", 10, &swap) && swap)
+		memory->num_swapped = hsnap_pagemap_swapped(memory->pagemap, memory->swapped, HSNAP_KERNEL_SWAPPED,
+							    &memory->swapped_whole);
+}
+
 bool hsnap_kernel_prepare(struct hsnap_kernel *kernel, const struct hsnap_proc *proc, pid_t pid)
 {
 	struct hsnap_proc_ids numbers = { 0 };
@@ -53,11 +114,13 @@ bool hsnap_kernel_prepare(struct hsnap_kernel *kernel, const struct hsnap_proc *
 	int timers = hsnap_proc_open(proc, O_RDONLY, "proc/%d/timers", pid);
 	if (good && timers >= 0)
 		good = add_list(kernel, HSNAP_KERNEL_TIMERS, 0, timers);
-	return good;
+	return good && prepare_memory(kernel, proc, pid);
 }
 
 void hsnap_kernel_read(struct hsnap_kernel *kernel)
 {
+	if (kernel->memory)
+		read_memory(kernel->memory);
 	for (size_t i = 0; i < kernel->lists.num; i++) {
 		struct hsnap_kernel_list *list = &kernel->lists.items[i];
 		size_t used = 0;
@@ -77,6 +140,8 @@ void hsnap_kernel_deinit(struct hsnap_kernel *kernel)
 		free(kernel->lists.items[i].text);
 	}
 	hsnap_vec_deinit(&kernel->lists);
+	destroy_memory(kernel->memory);
+	kernel->memory = NULL;
 }
 
 /* "tfd:        7 events:       19 data:     55d0c2a012a0  pos:0 ino:f sdev:9" */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel.h - what the kernel keeps for a process and hands back to it: epoll user data, timer values.
+ * kernel.h - what the kernel keeps for a process: epoll user data and timer values, which it hands
+ * back to it, and how it counts its memory.
  *
- * For many C servers the pointer in an epoll set is all that holds a connection.
+ * For many C servers the pointer in an epoll set is all that holds a connection.  What is counted
+ * must be of the moment of the stop, or it would not add up with what is copied then.
  */
 #ifndef HSNAP_CAPTURE_PROC_KERNEL_H
 #define HSNAP_CAPTURE_PROC_KERNEL_H
@@ -11,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/proc/pagemap.h"
 #include "capture/proc/proc.h"
 #include "snapshot/base/vec.h"
 
@@ -25,7 +28,23 @@ struct hsnap_kernel_list {
 	size_t room;
 };
 
+#define HSNAP_KERNEL_SWAPPED 4096 /* ranges of swapped pages that are kept */
+
+struct hsnap_kernel_memory {
+	int status;  /* /proc/PID/status */
+	int pagemap; /* -1: not permitted */
+	char *text;  /* of status as it was in the stop; "" until then, cut where it had grown very much */
+	size_t room;
+	struct hsnap_page_range swapped[HSNAP_KERNEL_SWAPPED]; /* in the stop, in order of address */
+	size_t num_swapped;
+	/* The kernel's own object is copied whole, which makes its pages present: as it was before that. */
+	uint64_t vdso_start, vdso_end;
+	uint64_t vdso_present; /* bit n: its page n */
+	bool swapped_whole; /* false: there are more, or it is not known which */
+};
+
 struct hsnap_kernel {
+	struct hsnap_kernel_memory *memory; /* NULL: not to be had */
 	struct hsnap_vec(struct hsnap_kernel_list) lists;
 };
 

@@ -34,10 +34,11 @@ function allowed(from, to,   own) {
 			       (own == "capture/unwind" && starts(to, "capture/target/"))
 		if (starts(to, "capture/agent/")) return 0
 		if (own == "capture") return starts(to, "capture/") || starts(to, "snapshot/")
-		# What /proc says: for those who hold the process still, read its files and look for its roots.
+		# What /proc says: for those who hold the process still, read its files, look for its roots and
+		# add up its memory.
 		if (starts(to, "capture/proc/"))
 			return own == "capture/proc" || own == "capture/target" || own == "capture/freeze" ||
-			       own == "capture/core" || own == "capture/roots"
+			       own == "capture/core" || own == "capture/roots" || own == "capture/account"
 		# Roots are found in one folder and used in another.
 		if (own == "capture/roots" && to == "capture/naming/evidence.h") return 1
 		return part(to) == own || starts(to, "snapshot/") || to == "capture/wire.h" ||

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* pagemap.c - pages that are there, and pages that are swapped out. */
+#include "capture/proc/pagemap.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define PAGE ((uint64_t)4096)
+#define ENTRY_PRESENT ((uint64_t)1 << 63) /* Documentation/admin-guide/mm/pagemap.rst */
+#define MAX_ENTRIES ((uint64_t)64 << 20)  /* read of one mapping, one by one: 256 GiB */
+#define LAST_ADDRESS (((uint64_t)1 << 47) - PAGE)
+
+/* linux/fs.h of Linux 6.7; Debian 12 has older headers. */
+struct region {
+	uint64_t start, end, categories;
+};
+struct scan {
+	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages, category_inverted, category_mask,
+		category_anyof_mask, return_mask;
+};
+#define SCAN_IOCTL _IOWR('f', 16, struct scan)
+enum { PAGE_PRESENT = 1 << 3, PAGE_SWAPPED = 1 << 4, PAGE_ZERO = 1 << 5 };
+
+/* One step of a scan from *start on; returns the number of regions, negative: it does not work. */
+static int scan_step(int pagemap, uint64_t *start, uint64_t end, uint64_t never, uint64_t one_of,
+		     struct region *regions, size_t max)
+{
+	struct scan scan = {
+		.size = sizeof(scan), .start = *start, .end = end, .vec = (uint64_t)(uintptr_t)regions, .vec_len = max,
+		.category_inverted = never, .category_mask = never, .category_anyof_mask = one_of, .return_mask = one_of,
+	};
+	int n = ioctl(pagemap, SCAN_IOCTL, &scan);
+	*start = n < 0 || scan.walk_end <= *start ? end : scan.walk_end;
+	return n;
+}
+
+static bool add(struct hsnap_page_ranges *to, uint64_t start, uint64_t end)
+{
+	struct hsnap_page_range *last = to->num ? &to->items[to->num - 1] : NULL;
+	if (last && last->end == start) {
+		last->end = end;
+		return true;
+	}
+	return hsnap_vec_push(to, (struct hsnap_page_range){ start, end });
+}
+
+/* An entry a page. */
+static enum hsnap_pages_found read_entries(int pagemap, uint64_t start, uint64_t end, struct hsnap_page_ranges *to)
+{
+	uint64_t entries[4096];
+	if ((end - start) / PAGE > MAX_ENTRIES)
+		return HSNAP_PAGES_UNKNOWN;
+	while (start < end) {
+		uint64_t want = (end - start) / PAGE;
+		if (want > sizeof(entries) / sizeof(*entries))
+			want = sizeof(entries) / sizeof(*entries);
+		ssize_t n = pread(pagemap, entries, want * sizeof(*entries), (off_t)(start / PAGE * sizeof(*entries)));
+		size_t num = n < 0 ? 0 : (size_t)n / sizeof(*entries);
+		if (!num)
+			return HSNAP_PAGES_UNKNOWN;
+		for (size_t i = 0; i < num; i++, start += PAGE)
+			if (entries[i] & ENTRY_PRESENT && !add(to, start, start + PAGE))
+				return HSNAP_PAGES_NO_MEMORY;
+	}
+	return HSNAP_PAGES_LISTED;
+}
+
+enum hsnap_pages_found hsnap_pagemap_present(int pagemap, uint64_t start, uint64_t end, struct hsnap_page_ranges *to)
+{
+	struct region regions[256];
+	for (uint64_t at = start; at < end;) {
+		uint64_t before = at;
+		int n = scan_step(pagemap, &at, end, PAGE_ZERO, PAGE_PRESENT, regions, sizeof(regions) / sizeof(*regions));
+		if (n < 0)
+			return pagemap < 0 ? HSNAP_PAGES_UNKNOWN : read_entries(pagemap, before, end, to);
+		for (int i = 0; i < n; i++)
+			if (!add(to, regions[i].start, regions[i].end))
+				return HSNAP_PAGES_NO_MEMORY;
+	}
+	return HSNAP_PAGES_LISTED;
+}
+
+uint64_t hsnap_pagemap_bits(int pagemap, uint64_t start, uint64_t end)
+{
+	uint64_t entries[64], bits = 0;
+	uint64_t want = start < end ? (end - start) / PAGE : 0;
+	if (want > 64)
+		want = 64;
+	ssize_t n = want ? pread(pagemap, entries, want * sizeof(*entries), (off_t)(start / PAGE * sizeof(*entries))) : 0;
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(*entries); i++)
+		bits |= (entries[i] & ENTRY_PRESENT) >> 63 << i;
+	return bits;
+}
+
+size_t hsnap_pagemap_swapped(int pagemap, struct hsnap_page_range *to, size_t max, bool *ret_whole)
+{
+	struct region regions[256];
+	size_t num = 0;
+	*ret_whole = true;
+	for (uint64_t at = 0; at < LAST_ADDRESS;) {
+		int n = scan_step(pagemap, &at, LAST_ADDRESS, 0, PAGE_SWAPPED, regions, sizeof(regions) / sizeof(*regions));
+		if (n < 0)
+			*ret_whole = false;
+		for (int i = 0; i < n; i++) {
+			if (num == max) {
+				*ret_whole = false;
+				return num;
+			}
+			to[num++] = (struct hsnap_page_range){ regions[i].start, regions[i].end };
+		}
+	}
+	return num;
+}

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/account.h"
 #include "cli/head.h"
 #include "cli/names.h"
 #include "cli/report.h"
@@ -260,6 +261,7 @@ static bool print_text(const struct view *view, const char *path)
 	if (!fill_table(view, &table))
 		return false;
 	hsnap_table_print(&table);
+	hsnap_print_account(view->emit, view->snapshot);
 	return true;
 }
 

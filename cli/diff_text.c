@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/account.h"
 #include "cli/diff_view.h"
 #include "cli/head.h"
 #include "cli/names.h"
@@ -364,6 +365,8 @@ bool hsnap_diff_print(const struct hsnap_diff_view *view)
 		return false;
 	hsnap_table_print(&table);
 	print_end(view, &sum);
+	hsnap_print_account_growth(view->emit, view->snapshots[0], view->snapshots[view->diff->num_snapshots - 1],
+				   view->diff->basis);
 	say_next(view);
 	return true;
 }

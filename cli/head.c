@@ -2,6 +2,8 @@
 /* head.c - which snapshot an answer is about. */
 #include "cli/head.h"
 
+#include "cli/account.h"
+
 void hsnap_add_process(struct hsnap_line *to, const struct hsnap_emit *emit,
 		       const struct hsnap_snapshot *snapshot)
 {
@@ -91,5 +93,6 @@ void hsnap_emit_snapshot(struct hsnap_emit *emit, const char *key, const char *p
 	hsnap_emit_u64(emit, "allocated_count", facts->allocated_count);
 	hsnap_emit_u64(emit, "freed_bytes", facts->freed_bytes);
 	hsnap_emit_u64(emit, "freed_count", facts->freed_count);
+	hsnap_emit_account(emit, snapshot);
 	hsnap_emit_end_object(emit);
 }

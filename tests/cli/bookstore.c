@@ -17,11 +17,12 @@ struct truth {
 	uint64_t taken_at;
 	uint32_t checkouts, chains, receipts, slots;
 	uint64_t items, key_bytes;
+	uint64_t overhead, free, rss; /* bytes */
 };
 
 static const struct truth truths[] = {
-	{ "a.snap", 1796001860000000000u, 16604, 14001, 166, 32768, 41417, 1731011 },
-	{ "b.snap", 1796001887000000000u, 35123, 27204, 351, 65536, 87720, 3661666 },
+	{ "a.snap", 1796001860000000000u, 16604, 14001, 166, 32768, 41417, 1731011, 10097013, 12662540, 106741760 },
+	{ "b.snap", 1796001887000000000u, 35123, 27204, 351, 65536, 87720, 3661666, 12892077, 12653629, 124170240 },
 };
 
 enum { BOOKS = 120000, BOOK_SLOTS = 131072 };
@@ -402,6 +403,35 @@ static void set_facts(const struct truth *t)
 	facts->searched_tls = 2;
 }
 
+static void add_part(enum hsnap_part_kind kind, const char *name, uint64_t resident)
+{
+	struct hsnap_account_part part = { .kind = (uint8_t)kind, .name = text(name), .count = 1, .size = resident,
+					   .resident = resident };
+	must(hsnap_vec_push(&snapshot->account_parts, part), "no memory");
+}
+
+static void set_account(const struct truth *t)
+{
+	uint64_t live = snapshot->facts.heap_bytes;
+	snapshot->account = (struct hsnap_account){
+		.known = true, .rss = t->rss, .rss_anon = t->rss - 3264512, .rss_file = 3264512,
+		.cgroup_limit = 268435456, .cgroup_use = t->rss + 12582912, .cgroup_swap = HSNAP_NOT_KNOWN,
+		.heap_resident = live + t->overhead + t->free, .live_resident = live,
+		.live_resident_usable = snapshot->facts.heap_usable, .free = t->free, .free_resident = t->free, .free_count = 9,
+		.biggest_free = 12648448,
+	};
+	add_part(HSNAP_PART_STACK, "[stack]", 143360);
+	add_part(HSNAP_PART_STACK, "ticker", 8192);
+	add_part(HSNAP_PART_MODULE, "/lib/x86_64-linux-gnu/libc.so.6", 3227648);
+	add_part(HSNAP_PART_MODULE, "/usr/local/bin/bookstore", 36864);
+	add_part(HSNAP_PART_ANONYMOUS, "", 307200);
+	must(hsnap_vec_push(&snapshot->account_arenas, (struct hsnap_account_arena){
+		     .address = 0x7f0000001000, .kind = HSNAP_ARENA_MAIN, .system = live + t->overhead + t->free,
+		     .walked = live + t->overhead + t->free, .free = t->free, .free_resident = t->free, .top = 12648448,
+		     .biggest_free = 12648448 }),
+	     "no memory");
+}
+
 static void make(const struct truth *t)
 {
 	struct layout l = lay_out(t);
@@ -427,6 +457,7 @@ static void make(const struct truth *t)
 	connect();
 	set_facts(t);
 	must(!hsnap_snapshot_mark(snapshot, NULL) && !hsnap_snapshot_summarize(snapshot, NULL), "no memory");
+	set_account(t);
 }
 
 int main(int argc, char **argv)

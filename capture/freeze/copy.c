@@ -53,8 +53,8 @@ static enum hsnap_stop_end read_pieces(struct hsnap_way *way, struct iovec *piec
 		enum hsnap_stop_end end = await_room(way, to, &num_to);
 		if (end)
 			return end;
-		ssize_t n = process_vm_readv(way->stop.pid, to, (unsigned long)num_to, pieces, (unsigned long)num, 0);
-		if (n < 0 && errno == ESRCH)
+		ssize_t n = hsnap_memory_read(&way->memory, to, (size_t)num_to, pieces, (size_t)num);
+		if (n < 0 && errno != EFAULT && errno != ENOMEM)
 			return HSNAP_STOP_GONE;
 		size_t got = n < 0 ? 0 : (size_t)n;
 		for (; num && got >= pieces->iov_len; num--, pieces++) {

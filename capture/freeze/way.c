@@ -38,7 +38,7 @@ enum hsnap_code hsnap_way_begin(struct hsnap_way *way, const struct hsnap_freeze
 	*ret = (struct hsnap_frozen){ 0 };
 	*way = (struct hsnap_way){
 		.options = options, .ret = ret, .files = { .root = -1 }, .plan = { .maps = -1, .pagemap = -1 },
-		.copy = { .scratch = -1 },
+		.copy = { .scratch = -1 }, .memory = { .file = -1 },
 		.stop = { .proc = proc, .pid = pid, .interrupted = options->interrupted,
 			  .max_pause_ns = options->max_pause_ns },
 	};
@@ -48,6 +48,7 @@ enum hsnap_code hsnap_way_begin(struct hsnap_way *way, const struct hsnap_freeze
 	if (code)
 		return code;
 	way->headers = headers_address(proc, pid);
+	hsnap_memory_init(&way->memory, proc, pid);
 	/* Of us two the one to be killed when memory runs out.  Always permitted; without it the
 	 * prediction has to do. */
 	(void)hsnap_proc_write(proc, "1000", "proc/self/oom_score_adj");
@@ -212,6 +213,7 @@ enum hsnap_code hsnap_way_end(struct hsnap_way *way, enum hsnap_code code)
 {
 	hsnap_plan_close(&way->plan);
 	hsnap_files_deinit(&way->files);
+	hsnap_memory_deinit(&way->memory);
 	hsnap_copy_deinit(&way->copy);
 	hsnap_stop_deinit(&way->stop);
 	if (code)

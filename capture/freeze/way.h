@@ -13,6 +13,7 @@
 #include "capture/freeze/freeze.h"
 #include "capture/freeze/plan.h"
 #include "capture/freeze/stop.h"
+#include "capture/proc/memory.h"
 #include "capture/target/copy.h"
 #include "capture/target/files.h"
 
@@ -21,6 +22,7 @@ struct hsnap_way {
 	struct hsnap_frozen *ret; /* filled by and by */
 	struct hsnap_plan plan;
 	struct hsnap_files files;
+	struct hsnap_memory memory;
 	struct hsnap_copy copy;
 	struct hsnap_stop stop; /* its work and context are the way's own to set */
 	bool at_once;     /* set after the beginning: the copy is filled in order, in one stop */

@@ -7,13 +7,14 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
+#include "capture/proc/memory.h"
 #include "capture/target/elf_image.h"
 #include "capture/target/target.h"
 #include "snapshot/base/cleanup.h"
@@ -36,6 +37,13 @@ static int open_regular(int handle)
 	return hsnap_files_reopen(handle);
 }
 
+/* The part of a path that is below the process's own root. */
+static const char *below_root(const struct hsnap_files *files, const char *path)
+{
+	size_t len = files->root_path ? strlen(files->root_path) : 0;
+	return len && !strncmp(path, files->root_path, len) && path[len] == '/' ? path + len : path;
+}
+
 int hsnap_files_open_path(const struct hsnap_files *files, const char *path)
 {
 	struct open_how how = {
@@ -43,7 +51,8 @@ int hsnap_files_open_path(const struct hsnap_files *files, const char *path)
 	};
 	if (files->root < 0)
 		return -1;
-	hsnap_auto(hsnap_closefdp) int handle = (int)syscall(SYS_openat2, files->root, path, &how, sizeof(how));
+	hsnap_auto(hsnap_closefdp) int handle = (int)syscall(SYS_openat2, files->root, below_root(files, path), &how,
+							      sizeof(how));
 	return open_regular(handle);
 }
 
@@ -65,7 +74,7 @@ int hsnap_files_open_inode(const struct hsnap_files *files, const char *path, ui
 
 /* Memory of the process while it runs: of file-backed pages only, which do not change. */
 struct memory {
-	pid_t pid;
+	struct hsnap_memory of;
 	uint64_t base;
 };
 
@@ -74,7 +83,7 @@ static size_t read_memory(void *context, uint64_t offset, void *to, size_t len)
 	const struct memory *memory = context;
 	struct iovec local = { to, len };
 	struct iovec remote = { (void *)(uintptr_t)(memory->base + offset), len };
-	ssize_t n = process_vm_readv(memory->pid, &local, 1, &remote, 1, 0);
+	ssize_t n = hsnap_memory_read(&memory->of, &local, 1, &remote, 1);
 	return n < 0 ? 0 : (size_t)n;
 }
 
@@ -85,15 +94,18 @@ static size_t read_file(void *context, uint64_t offset, void *to, size_t len)
 }
 
 /* File systems of layers tell another device in maps than in fstat(): then the build id decides. */
-static bool is_same_build(int fd, pid_t pid, uint64_t start)
+static bool is_same_build(int fd, const struct hsnap_proc *proc, pid_t pid, uint64_t start)
 {
 	struct hsnap_elf mapped, file;
-	struct memory memory = { .pid = pid, .base = start };
-	return hsnap_elf_read(read_memory, &memory, &mapped) && hsnap_elf_read(read_file, &fd, &file) &&
+	struct memory memory = { .base = start };
+	hsnap_memory_init(&memory.of, proc, pid);
+	bool same = hsnap_elf_read(read_memory, &memory, &mapped) && hsnap_elf_read(read_file, &fd, &file) &&
 	       hsnap_elf_build_id(read_memory, &memory, true, &mapped) &&
 	       hsnap_elf_build_id(read_file, &fd, false, &file) &&
 	       mapped.build_id_size == file.build_id_size &&
 	       !memcmp(mapped.build_id, file.build_id, file.build_id_size);
+	hsnap_memory_deinit(&memory.of);
+	return same;
 }
 
 /* Where the first mapping of that file with its very first byte lies, or 0. */
@@ -119,7 +131,7 @@ static int open_mapped(const struct hsnap_files *files, const struct hsnap_proc 
 		path[line->path_len] = '\0';
 		fd = hsnap_files_open_path(files, path);
 		uint64_t start = find_start(maps, line->device, line->inode);
-		if (fd >= 0 && !is_inode(fd, line->device, line->inode) && !(start && is_same_build(fd, pid, start)))
+		if (fd >= 0 && !is_inode(fd, line->device, line->inode) && !(start && is_same_build(fd, proc, pid, start)))
 			return -1;
 	}
 	int opened = fd;
@@ -148,6 +160,12 @@ static const struct hsnap_file *find_file(const struct hsnap_files *files, uint6
 bool hsnap_files_init(struct hsnap_files *files, const struct hsnap_proc *proc, pid_t pid, const char *maps)
 {
 	*files = (struct hsnap_files){ .root = hsnap_proc_open(proc, O_PATH | O_DIRECTORY, "proc/%d/root", pid) };
+	char path[PATH_MAX];
+	if (hsnap_proc_link(proc, path, sizeof(path), "proc/%d/root", pid) && strcmp(path, "/")) {
+		files->root_path = strdup(path);
+		if (!files->root_path)
+			return false;
+	}
 	raise_limit();
 	const char *at = maps;
 	for (struct hsnap_maps_line line; hsnap_maps_next(&at, &line);) {
@@ -168,6 +186,8 @@ void hsnap_files_deinit(struct hsnap_files *files)
 {
 	hsnap_closefdp(&files->root);
 	files->root = -1;
+	free(files->root_path);
+	files->root_path = NULL;
 	for (size_t i = 0; i < files->files.num; i++)
 		hsnap_closefdp(&files->files.items[i].fd);
 	hsnap_vec_deinit(&files->files);

@@ -25,6 +25,7 @@ struct hsnap_file {
 
 struct hsnap_files {
 	int root; /* O_PATH descriptor of the process's root folder, or -1 */
+	char *root_path; /* where that is below our own root, which paths in maps begin at then; or NULL */
 	struct hsnap_vec(struct hsnap_file) files;
 };
 

@@ -247,6 +247,8 @@ static enum hsnap_code freeze(struct take *take, struct hsnap_error *err)
 		.suspend_seccomp = options->suspend_seccomp, .interrupted = options->interrupted,
 	};
 	enum hsnap_code code = hsnap_proc_init(&take->proc, "/", err);
+	if (!code)
+		code = hsnap_refuse_proc(&take->proc, err); /* in another one the number is somebody else's */
 	if (code)
 		return code;
 	look_at_process(take);

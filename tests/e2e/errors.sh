@@ -64,7 +64,26 @@ if ! as_nobody true 2>/dev/null || ! as_nobody "$work/heapsnap-nobody" --version
 else
 	expect "a process of somebody else" 3 '^heapsnap: cannot take pid 1 .*not permitted' \
 		as_nobody "$work/heapsnap-nobody" take -p 1 -o "$work/anybody/none.snap"
-	expect "… with a hint" 3 '^hint: ' as_nobody "$work/heapsnap-nobody" take -p 1 -o "$work/anybody/none.snap"
+	expect "… with a hint" 3 '^hint: needs CAP_SYS_PTRACE: ' \
+		as_nobody "$work/heapsnap-nobody" take -p 1 -o "$work/anybody/none.snap"
+fi
+if [ -x /usr/bin/python3.11 ] && as_nobody /usr/bin/python3.11 -c 'import ctypes' 2>/dev/null; then
+	as_nobody /usr/bin/python3.11 -c 'import ctypes, time
+ctypes.CDLL(None).prctl(4, 0); open("anybody/ready", "w"); time.sleep(60)' &
+	service=$!
+	until [ -e anybody/ready ] || ! kill -0 "$service"; do sleep 0.1; done
+	read -r child <"/proc/$service/task/$service/children"
+	child=${child:-$service}
+	child=${child%% *}
+	expect "one that is not dumpable" 3 "^heapsnap: cannot take pid $child \\(python3.11\\): not permitted: it is not dumpable" \
+		as_nobody "$work/heapsnap-nobody" take -p "$child" -o "$work/anybody/none.snap"
+	expect "… with a hint" 3 '^hint: needs CAP_SYS_PTRACE: ' \
+		as_nobody "$work/heapsnap-nobody" take -p "$child" -o "$work/anybody/none.snap"
+	kill -9 "$child"
+	wait "$service" 2>/dev/null
+	service=
+else
+	skip "not dumpable" "no python3.11, or cannot become another user here"
 fi
 
 start "$HEAPSNAP" run -- "$FIXTURES/bookstore/bookstore"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # roots.sh - small roots and namespaces of their own, as containers have them.  Sourced after lib.sh.
 chmod 755 "$work" # others work in it, too
+nobody=65534
 
 # copy_libraries ROOT PROGRAM - those that it is linked to, to where it looks for them.
 copy_libraries() {
@@ -22,12 +23,32 @@ make_root() {
 	done
 }
 
-# start_in ROOT UID COMMAND… - as start; in a mount and a PID namespace of its own, where it is number 1.
-start_in() {
+# What runtimes do: the root of this mount namespace is the container's, and ours is gone.
+cat >"$work/pivot" <<'X2'
+mount --bind "$1" "$1" && cd "$1" && mkdir old && pivot_root . old || exit 70
+shift
+exec /busybox sh -c '
+/busybox mount -t proc $proc_options proc /proc && /busybox umount -l /old && /busybox rmdir /old && cd / || exit 71
+exec "$@"' container "$@"
+X2
+
+# start_container ROOT UID COMMAND… - as start; in namespaces of its own, where it is number 1.
+proc_options=
+export proc_options
+start_container() {
 	start_root=$1 start_uid=$2
 	shift 2
-	start unshare --pid --fork --kill-child --mount-proc="$start_root/proc" \
-		chroot --userspec="$start_uid:$start_uid" "$start_root" "$@"
+	[ "$start_uid" -eq 0 ] || set -- /setpriv --reuid="$start_uid" --regid="$start_uid" --clear-groups -- "$@"
+	start unshare --mount --pid --ipc --uts --fork --kill-child sh "$work/pivot" "$start_root" "$@"
+}
+
+# start_rootless ROOT COMMAND… - the same by nobody, who is root in a user namespace.
+start_rootless() {
+	start_root=$1
+	shift
+	chown -R "$nobody:$nobody" "$start_root"
+	start setpriv --reuid="$nobody" --regid="$nobody" --clear-groups -- \
+		unshare --user --map-root-user --mount --pid --fork --kill-child sh "$work/pivot" "$start_root" "$@"
 }
 
 # find_target - its number out here goes to $target; once it has answered.
@@ -36,7 +57,7 @@ find_target() {
 	target=${target%% *}
 }
 
-# inside UID COMMAND… - in the target's namespaces and root: `kubectl exec`.
+# inside UID COMMAND… - in the target's namespaces and root: `docker exec`, `kubectl exec`.
 inside() {
 	inside_uid=$1
 	shift
@@ -45,6 +66,6 @@ inside() {
 
 # can_make_roots - true where namespaces can be had.
 can_make_roots() {
-	[ "$(id -u)" -eq 0 ] && command -v nsenter >/dev/null &&
+	[ "$(id -u)" -eq 0 ] && command -v nsenter busybox setpriv >/dev/null &&
 		unshare --pid --fork --mount-proc true 2>/dev/null
 }

@@ -16,12 +16,13 @@ fi
 # story UID - from run to leaks, all with the one file.
 story() {
 	uid=$1 root=$work/root-$1
-	make_root "$root" "$file" "$FIXTURES/bookstore/bookstore"
+	make_root "$root" "$file" "$FIXTURES/bookstore/bookstore" "$(command -v busybox)" "$(command -v setpriv)"
 	mv "$root/$(basename "$file")" "$root/heapsnap"
 	find "$root" ! -path "$root/proc/*" | sort >before
-	start_in "$root" "$uid" /heapsnap run -- /bookstore
+	start_container "$root" "$uid" /heapsnap run -- /bookstore
 	serve 1660 truth-a || finish
 	find_target
+	rm "$root/busybox" "$root/setpriv" "$root"/lib/*/libcap-ng* # they have done their work
 	check "uid $uid: take inside" inside "$uid" /heapsnap take -p 1 -o /tmp/a.snap
 	serve 1851 truth-b || finish
 	check "uid $uid: take again" inside "$uid" /heapsnap take -p 1 -o /tmp/b.snap

@@ -23,6 +23,9 @@ struct hsnap_freeze_options {
 	bool suspend_seccomp;    /* its filter may be lifted for the moment of an injected call */
 	int scratch;             /* an unlinked file that the pages go to, or -1: memory; borrowed */
 	const volatile int *interrupted; /* may be NULL */
+	/* For tests: called when all has been copied, while it still stands still.  May be NULL. */
+	void (*witness)(void *context);
+	void *witness_context;
 };
 
 struct hsnap_frozen {

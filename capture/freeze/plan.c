@@ -5,29 +5,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include "capture/freeze/refuse.h"
+#include "capture/freeze/scan.h"
 #include "capture/target/target.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
 
 #define PAGE ((uint64_t)4096)
-#define ENTRY_FILE ((uint64_t)1 << 61) /* Documentation/admin-guide/mm/pagemap.rst */
-#define ENTRY_THERE ((uint64_t)3 << 62) /* present or swapped */
 #define MAX_LISTED ((uint64_t)4 << 40) /* eight bytes a page are read of what has no PAGEMAP_SCAN */
-
-/* linux/fs.h of Linux 6.7; Debian 12 has older headers. */
-struct page_region {
-	uint64_t start, end, categories;
-};
-struct scan_arg {
-	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages, category_inverted, category_mask,
-		category_anyof_mask, return_mask;
-};
-#define SCAN_IOCTL _IOWR('f', 16, struct scan_arg)
-enum { PAGE_FILE = 1 << 2, PAGE_PRESENT = 1 << 3, PAGE_SWAPPED = 1 << 4, PAGE_ZERO = 1 << 5 };
 
 enum wanted { NOTHING, WRITTEN, PRESENT, WHOLE };
 
@@ -58,6 +45,14 @@ static enum wanted what_of(const struct hsnap_plan *plan, const struct hsnap_map
 	return WRITTEN;
 }
 
+bool hsnap_plan_can_watch(const struct hsnap_plan *plan, const struct hsnap_maps_line *line)
+{
+	/* Of code hardly a page was written to: it is read again in the end.  Huge pages that are a
+	 * file's are protected whole or not at all. */
+	return what_of(plan, line) == WRITTEN && !(line->inode && line->prot & HSNAP_PROT_EXEC) &&
+	       !starts_with(line, "/anon_hugepage");
+}
+
 static void add_range(struct hsnap_plan *plan, uint64_t start, uint64_t end)
 {
 	plan->bytes += end - start;
@@ -71,27 +66,53 @@ static void add_range(struct hsnap_plan *plan, uint64_t start, uint64_t end)
 	plan->num++;
 }
 
+static void visit(const struct hsnap_plan *plan, uint64_t start, uint64_t end, enum hsnap_plan_pages pages)
+{
+	if (plan->visit && start < end)
+		plan->visit(plan->context, start, end, pages);
+}
+
+/* What a userfaultfd tells of pages that the process wrote itself.  Of shared ones it does not tell
+ * what others wrote. */
+static enum hsnap_plan_pages watched(uint64_t categories, enum wanted wanted)
+{
+	if (wanted == PRESENT || !(categories & HSNAP_PAGE_WATCHED))
+		return HSNAP_PAGES_UNWATCHED;
+	return categories & HSNAP_PAGE_WRITTEN ? HSNAP_PAGES_WRITTEN : HSNAP_PAGES_CLEAN;
+}
+
 /* By PAGEMAP_SCAN, which passes over what is absent in big steps; false: it does not work here. */
 static bool scan_pages(struct hsnap_plan *plan, uint64_t start, uint64_t end, enum wanted wanted)
 {
-	struct page_region regions[256];
-	const uint64_t never = wanted == WRITTEN ? PAGE_FILE | PAGE_ZERO : 0;
+	struct hsnap_page_region regions[512];
+	const uint64_t never = wanted == PRESENT ? 0 : HSNAP_PAGE_FILE | HSNAP_PAGE_ZERO;
+	const uint64_t told = plan->visit ? HSNAP_PAGE_WATCHED | HSNAP_PAGE_WRITTEN : 0;
+	uint64_t begin = start;
 	while (start < end) {
-		struct scan_arg arg = {
+		struct hsnap_scan_arg arg = {
 			.size = sizeof(arg), .start = start, .end = end,
 			.vec = (uint64_t)(uintptr_t)regions, .vec_len = sizeof(regions) / sizeof(*regions),
 			.category_inverted = never, .category_mask = never,
-			.category_anyof_mask = PAGE_PRESENT | PAGE_SWAPPED, .return_mask = PAGE_PRESENT,
+			.category_anyof_mask = HSNAP_PAGE_PRESENT | HSNAP_PAGE_SWAPPED,
+			.return_mask = HSNAP_PAGE_PRESENT | HSNAP_PAGE_SWAPPED | told,
 		};
-		int n = ioctl(plan->pagemap, SCAN_IOCTL, &arg);
+		int n = ioctl(plan->pagemap, HSNAP_SCAN_IOCTL, &arg);
 		if (n < 0)
 			return false;
-		for (int i = 0; i < n; i++)
-			add_range(plan, regions[i].start, regions[i].end);
+		for (int i = 0; i < n; i++) {
+			if (wanted == WHOLE) /* what lies between is the file's, and stays as it is */
+				visit(plan, begin, regions[i].start, HSNAP_PAGES_CLEAN);
+			else
+				add_range(plan, regions[i].start, regions[i].end);
+			visit(plan, regions[i].start, regions[i].end, watched(regions[i].categories, wanted));
+			begin = regions[i].end;
+		}
 		if (arg.walk_end <= start)
-			return true;
+			break;
 		start = arg.walk_end;
 	}
+	if (wanted == WHOLE)
+		visit(plan, begin, end, HSNAP_PAGES_CLEAN);
 	return true;
 }
 
@@ -112,9 +133,13 @@ static bool list_pages(struct hsnap_plan *plan, uint64_t start, uint64_t end, en
 		if (n <= 0)
 			return false;
 		size_t num = (size_t)n / sizeof(*entries);
-		for (size_t i = 0; i < num; i++, start += PAGE)
-			if (entries[i] & ENTRY_THERE && !(wanted == WRITTEN && entries[i] & ENTRY_FILE))
-				add_range(plan, start, start + PAGE);
+		for (size_t i = 0; i < num; i++, start += PAGE) {
+			if (!(entries[i] & HSNAP_ENTRY_THERE) || (wanted == WRITTEN && entries[i] & HSNAP_ENTRY_FILE))
+				continue;
+			bool clean = plan->soft_dirty && wanted == WRITTEN && !(entries[i] & HSNAP_ENTRY_SOFT_DIRTY);
+			add_range(plan, start, start + PAGE);
+			visit(plan, start, start + PAGE, clean ? HSNAP_PAGES_CLEAN : HSNAP_PAGES_UNWATCHED);
+		}
 	}
 	return true;
 }
@@ -126,6 +151,8 @@ static void list_mapping(struct hsnap_plan *plan, const struct hsnap_maps_line *
 		return;
 	if (wanted == WHOLE) {
 		add_range(plan, line->start, line->end);
+		if (plan->visit && !(plan->scan && scan_pages(plan, line->start, line->end, wanted)))
+			visit(plan, line->start, line->end, HSNAP_PAGES_UNWATCHED);
 		return;
 	}
 	if (plan->scan && scan_pages(plan, line->start, line->end, wanted))
@@ -134,8 +161,10 @@ static void list_mapping(struct hsnap_plan *plan, const struct hsnap_maps_line *
 	if (plan->pagemap >= 0 && list_pages(plan, line->start, line->end, wanted))
 		return;
 	/* Nothing tells which pages are there: take all that may have been written. */
-	if (line->prot & HSNAP_PROT_WRITE || (line->inode && !(line->prot & HSNAP_PROT_EXEC)))
+	if (line->prot & HSNAP_PROT_WRITE || (line->inode && !(line->prot & HSNAP_PROT_EXEC))) {
 		add_range(plan, line->start, line->end);
+		visit(plan, line->start, line->end, HSNAP_PAGES_UNWATCHED);
+	}
 }
 
 /* Into the text that is there: false if it does not fit. */

@@ -23,9 +23,20 @@ struct hsnap_range {
 	uint64_t start, end;
 };
 
+/* What is known of pages since they were copied before. */
+enum hsnap_plan_pages {
+	HSNAP_PAGES_UNWATCHED, /* nothing */
+	HSNAP_PAGES_WRITTEN,   /* they were written to, or are new */
+	HSNAP_PAGES_CLEAN,     /* they are as they were */
+};
+
 struct hsnap_plan {
 	int maps, pagemap; /* descriptors; pagemap -1: not there */
 	bool scan;         /* PAGEMAP_SCAN (Linux 6.7) works */
+	bool soft_dirty;   /* where it does not, the soft-dirty bits tell what was written */
+	/* May be set: told of all pages that are to be copied, in order of address. */
+	void (*visit)(void *context, uint64_t start, uint64_t end, enum hsnap_plan_pages pages);
+	void *context;
 	const struct hsnap_files *files; /* of those marked, everything is copied; borrowed */
 	char *text;        /* maps as last read, terminated */
 	size_t room;
@@ -42,6 +53,9 @@ void hsnap_plan_close(struct hsnap_plan *plan);
 
 /* Room for what there is now and a quarter more. */
 HSNAP_CHECKED bool hsnap_plan_grow(struct hsnap_plan *plan);
+
+/* Is it worth while to have a userfaultfd tell which pages of the mapping are written to? */
+bool hsnap_plan_can_watch(const struct hsnap_plan *plan, const struct hsnap_maps_line *line);
 
 /* Read maps and list the ranges; allocates nothing.  false: not enough room, or no process. */
 bool hsnap_plan_list(struct hsnap_plan *plan);

@@ -1,11 +1,272 @@
 /* SPDX-License-Identifier: MIT */
-/* precopy.c - copy while the target runs, stop for what it wrote meanwhile. */
+/*
+ * precopy.c - copy while the target runs, over and over what it wrote meanwhile; stop for the rest.
+ *
+ * What was written is told by a userfaultfd (watch.h).  In the stop all pages are listed again: what
+ * is there decides, not what was there: pages that are gone leave the copy, and what is not
+ * watched (new mappings, moved ones, shared memory) is read whole.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "capture/freeze/apart.h"
 #include "capture/freeze/freeze.h"
+#include "capture/freeze/mirror.h"
+#include "capture/freeze/step.h"
+#include "capture/freeze/watch.h"
+#include "capture/freeze/way.h"
+#include "snapshot/base/cleanup.h"
+
+#define STEP ((uint64_t)4 << 20) /* protected at a time: the target waits for no longer than that takes */
+#define MAX_ROUNDS 12
+#define MAX_AGAIN 3
+#define PAGE ((uint64_t)4096)
+#define PAGE_NS 1000        /* to read a page in the stop */
+#define THREAD_NS 12000     /* to stop and release a thread */
+#define STOP_NS 150000      /* what a stop takes in any case */
+#define GOOD_NS 700000      /* no further round for a pause that short */
+#define BAD_NS 20000000     /* longer than this is only worth it where a plain copy takes more than twice as long */
+#define COPY_RATE 4         /* of a plain copy, bytes a nanosecond */
+
+enum pass { LOOK, ROUND, LAST };
+
+struct precopy {
+	struct hsnap_way way;
+	struct hsnap_watch watch;
+	struct hsnap_mirror mirror;
+	enum pass pass;
+	uint64_t done;      /* in a round: protected and read up to here */
+	uint64_t left;      /* bytes that a stop would have to read */
+	uint64_t list_ns;   /* a look at all pages takes */
+	const struct hsnap_stop *stop;
+	enum hsnap_stop_end end;
+	int error;          /* of the page map */
+};
+
+/* Protect what is new or was written to, then read it: a write after that shows in the next round. */
+static void catch_up(struct precopy *precopy, uint64_t start, uint64_t end)
+{
+	struct hsnap_page_region regions[512];
+	if (start < precopy->done)
+		start = precopy->done;
+	while (start < end && !precopy->error) {
+		uint64_t until = (start + STEP) & ~(STEP - 1), came = start;
+		int n = hsnap_watch_protect(&precopy->watch, start, until, regions, sizeof(regions) / sizeof(*regions),
+					    &came);
+		if (n < 0 || came <= start) {
+			precopy->error = n < 0 ? errno : EIO;
+			return;
+		}
+		for (int i = 0; i < n; i++)
+			hsnap_mirror_want(&precopy->mirror, regions[i].start, regions[i].end, false);
+		start = precopy->done = came;
+	}
+	hsnap_step("round");
+}
+
+static void visit_in_round(struct precopy *precopy, uint64_t start, uint64_t end, enum hsnap_plan_pages pages)
+{
+	if (precopy->way.stop.interrupted && *precopy->way.stop.interrupted)
+		return;
+	if (pages == HSNAP_PAGES_WRITTEN)
+		catch_up(precopy, start, end);
+	else if (pages == HSNAP_PAGES_CLEAN)
+		hsnap_mirror_want(&precopy->mirror, start, end, true);
+}
+
+static void visit_in_stop(struct precopy *precopy, uint64_t start, uint64_t end, enum hsnap_plan_pages pages)
+{
+	if (precopy->end)
+		return;
+	hsnap_mirror_want(&precopy->mirror, start, end, pages == HSNAP_PAGES_CLEAN);
+	if (precopy->mirror.gone)
+		precopy->end = HSNAP_STOP_GONE;
+	else if (precopy->mirror.outgrown)
+		precopy->end = HSNAP_STOP_AGAIN;
+	else if (hsnap_stop_is_over(precopy->stop))
+		precopy->end = HSNAP_STOP_LONG;
+	else if (hsnap_stop_is_interrupted(precopy->stop))
+		precopy->end = HSNAP_STOP_INTERRUPTED;
+}
+
+static void visit(void *context, uint64_t start, uint64_t end, enum hsnap_plan_pages pages)
+{
+	struct precopy *precopy = context;
+	if (precopy->pass == ROUND)
+		visit_in_round(precopy, start, end, pages);
+	else if (precopy->pass == LAST)
+		visit_in_stop(precopy, start, end, pages);
+	else
+		precopy->left += hsnap_mirror_count(&precopy->mirror, start, end, pages == HSNAP_PAGES_CLEAN);
+}
+
+/* Go through all pages once; false: there was not enough room to list them. */
+static bool make_pass(struct precopy *precopy, enum pass pass)
+{
+	struct hsnap_plan *plan = &precopy->way.plan;
+	precopy->pass = pass;
+	precopy->done = precopy->left = 0;
+	hsnap_mirror_begin(&precopy->mirror);
+	plan->visit = visit;
+	bool listed = hsnap_plan_list(plan);
+	plan->visit = NULL;
+	hsnap_mirror_flush(&precopy->mirror);
+	return listed;
+}
+
+/* All that is done while the target stands still. */
+static enum hsnap_stop_end last_round(void *context, const struct hsnap_stop *stop)
+{
+	struct precopy *precopy = context;
+	precopy->stop = stop;
+	precopy->end = HSNAP_STOP_DONE;
+	hsnap_kernel_read(&precopy->way.ret->kernel);
+	if (!make_pass(precopy, LAST) && !precopy->end)
+		precopy->end = precopy->way.plan.num ? HSNAP_STOP_AGAIN : HSNAP_STOP_GONE;
+	if (!precopy->end && precopy->mirror.outgrown)
+		precopy->end = HSNAP_STOP_AGAIN;
+	if (!precopy->end && precopy->mirror.gone)
+		precopy->end = HSNAP_STOP_GONE;
+	precopy->way.lost = precopy->mirror.lost;
+	const struct hsnap_freeze_options *options = precopy->way.options;
+	if (options->witness)
+		options->witness(options->witness_context);
+	hsnap_step("last-round");
+	return precopy->end;
+}
+
+/* How long the next stop would be. */
+static uint64_t predict(struct precopy *precopy)
+{
+	struct hsnap_proc_status status;
+	uint64_t threads = 1;
+	hsnap_mirror_sort(&precopy->mirror);
+	uint64_t began = hsnap_now(CLOCK_MONOTONIC);
+	(void)make_pass(precopy, LOOK);
+	precopy->list_ns = hsnap_now(CLOCK_MONOTONIC) - began;
+	if (hsnap_proc_status(precopy->way.options->proc, precopy->way.options->pid, &status))
+		threads = status.threads;
+	return STOP_NS + precopy->list_ns + precopy->left / PAGE * PAGE_NS + threads * THREAD_NS;
+}
+
+/* The longest stop that is better than what the other ways would do. */
+static uint64_t longest(const struct precopy *precopy)
+{
+	uint64_t copy_ns = precopy->way.plan.bytes / COPY_RATE / 2, most = copy_ns > BAD_NS ? copy_ns : BAD_NS;
+	uint64_t max_pause_ns = precopy->way.options->max_pause_ns;
+	return max_pause_ns && max_pause_ns < most ? max_pause_ns : most;
+}
+
+static enum hsnap_code check(const struct precopy *precopy, struct hsnap_error *err)
+{
+	if (precopy->way.stop.interrupted && *precopy->way.stop.interrupted)
+		return hsnap_fail(err, HSNAP_INTERRUPTED, 0, "interrupted");
+	if (precopy->mirror.gone || !precopy->way.plan.num)
+		return hsnap_fail(err, HSNAP_REFUSED, 0, "exited while it was being captured");
+	if (precopy->error)
+		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "cannot watch what it writes: %s", strerror(precopy->error));
+	return HSNAP_OK;
+}
+
+static enum hsnap_code give_up(const struct precopy *precopy, uint64_t pause_ns, struct hsnap_error *err)
+{
+	hsnap_fail(err, HSNAP_UNSUPPORTED, 0,
+		   "precopy did not converge: %" PRIu64 " MiB are written while they are copied, a stop of %" PRIu64 " ms",
+		   precopy->left >> 20, pause_ns / 1000000);
+	return hsnap_hint(err, HSNAP_UNSUPPORTED, "take it when it writes less, or --freeze=copy");
+}
+
+/* Round by round, until a stop would be short or gets no shorter, or there is no room for more. */
+static enum hsnap_code converge(struct precopy *precopy, struct hsnap_error *err)
+{
+	uint64_t before = UINT64_MAX, pause_ns = 0;
+	for (int round = 0; round < MAX_ROUNDS; round++) {
+		(void)make_pass(precopy, ROUND);
+		enum hsnap_code code = check(precopy, err);
+		if (code)
+			return code;
+		if (precopy->mirror.outgrown)
+			return HSNAP_OK;
+		pause_ns = predict(precopy);
+		if (pause_ns <= GOOD_NS + precopy->list_ns || precopy->left > before / 4 * 3)
+			break;
+		before = precopy->left;
+	}
+	return pause_ns <= longest(precopy) ? HSNAP_OK : give_up(precopy, pause_ns, err);
+}
+
+/* Room, and a first copy in it; more room where it grows out of that. */
+static enum hsnap_code start(struct precopy *precopy, unsigned again, struct hsnap_error *err)
+{
+	for (;; again++) {
+		precopy->mirror.num_unreadable = 0;
+		enum hsnap_code code = hsnap_way_room(&precopy->way, again, err);
+		if (!code)
+			code = converge(precopy, err);
+		if (code || !precopy->mirror.outgrown)
+			return code;
+		if (again == MAX_AGAIN)
+			return hsnap_fail(err, HSNAP_REFUSED, 0, "it grows faster than room can be made for a copy");
+	}
+}
+
+/* Before another stop.  Of one that outgrew its room nothing is left. */
+static enum hsnap_code renew(struct hsnap_way *way, unsigned again, struct hsnap_error *err)
+{
+	struct precopy *precopy = way->stop.context;
+	hsnap_mirror_sort(&precopy->mirror);
+	enum hsnap_code code = again ? HSNAP_OK : converge(precopy, err);
+	return code || !(again || precopy->mirror.outgrown) ? code : start(precopy, again + !again, err);
+}
+
+static enum hsnap_code watch(struct precopy *precopy, struct hsnap_error *err)
+{
+	struct hsnap_way *way = &precopy->way;
+	if (!way->plan.scan)
+		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "cannot watch what it writes: no /proc/PID/pagemap");
+	enum hsnap_code code = hsnap_watch_open(&precopy->watch, way->options, way->plan.pagemap, err);
+	if (code)
+		return code;
+	way->stop.spent_ns = way->stop.longest_ns = precopy->watch.pause_ns;
+	hsnap_auto(hsnap_freep) char *maps = hsnap_proc_read_fd(way->plan.maps, NULL);
+	return maps ? hsnap_watch_mappings(&precopy->watch, &way->plan, maps, err)
+		    : hsnap_fail(err, HSNAP_REFUSED, 0, "exited while it was being captured");
+}
+
+static enum hsnap_code capture(struct precopy *precopy, struct hsnap_error *err)
+{
+	struct hsnap_way *way = &precopy->way;
+	uint64_t bytes;
+	enum hsnap_code code = watch(precopy, err);
+	if (!code)
+		code = start(precopy, 0, err);
+	if (!code)
+		code = hsnap_way_stop(way, err);
+	hsnap_watch_close(&precopy->watch);
+	hsnap_step("watch-closed");
+	if (code)
+		return code;
+	if (!hsnap_mirror_settle(&precopy->mirror, way->plan.ranges, way->plan.num, &bytes))
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+	code = hsnap_way_finish(way, "precopy", err);
+	way->ret->copied = bytes;
+	return code;
+}
 
 enum hsnap_code hsnap_freeze_precopy(const struct hsnap_freeze_options *options, struct hsnap_frozen *ret,
-                                     struct hsnap_error *err)
+				     struct hsnap_error *err)
 {
-	(void)options;
-	*ret = (struct hsnap_frozen){ 0 };
-	return hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "not built yet");
+	struct precopy precopy = { .watch = { .descriptor = -1 } };
+	enum hsnap_code code = hsnap_way_begin(&precopy.way, options, ret, err);
+	precopy.mirror.pid = options->pid;
+	precopy.mirror.copy = &precopy.way.copy;
+	precopy.way.stop.work = last_round;
+	precopy.way.stop.context = &precopy;
+	precopy.way.plan.context = &precopy;
+	precopy.way.renew = renew;
+	if (!code)
+		code = capture(&precopy, err);
+	hsnap_watch_close(&precopy.watch);
+	return hsnap_way_end(&precopy.way, code);
 }

@@ -151,8 +151,11 @@ enum hsnap_code hsnap_way_stop(struct hsnap_way *way, struct hsnap_error *err)
 		if (end == HSNAP_STOP_LATE && left && ++late < MAX_LATE) {
 			/* A parent in vfork() waits for its child's exec; give it ever more time. */
 			nanosleep(&(struct timespec){ .tv_nsec = 5000000L * (1 + (long)late) }, NULL);
+			enum hsnap_code code = way->renew ? way->renew(way, 0, err) : HSNAP_OK;
+			if (code)
+				return code;
 		} else if (end == HSNAP_STOP_AGAIN && left && ++again < MAX_AGAIN) {
-			enum hsnap_code code = hsnap_way_room(way, again, err);
+			enum hsnap_code code = way->renew ? way->renew(way, again, err) : hsnap_way_room(way, again, err);
 			if (code)
 				return code;
 		} else {

@@ -25,6 +25,9 @@ struct hsnap_way {
 	struct hsnap_memory memory;
 	struct hsnap_copy copy;
 	struct hsnap_stop stop; /* its work and context are the way's own to set */
+	/* Before every further stop, where it is set: `again` counts those that outgrew their room, 0 is
+	 * another reason.  Else hsnap_way_room() is called for such. */
+	enum hsnap_code (*renew)(struct hsnap_way *way, unsigned again, struct hsnap_error *err);
 	bool at_once;     /* set after the beginning: the copy is filled in order, in one stop */
 	uint64_t headers; /* AT_PHDR */
 	uint64_t lost;    /* bytes that could not be read */

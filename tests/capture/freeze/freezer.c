@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * freezer.c - freezer PID [ROOT]: freeze a process once, say how it went, exit as `take` would.
+ * freezer.c - freezer PID [ROOT [MODE]]: freeze a process once, say how it went, exit as `take` would.
  *
  * A program of its own, so that a test can kill it at any moment, or run it as another user.
  */
@@ -27,6 +27,14 @@ static bool is_text_good(const struct hsnap_target *target, pid_t pid)
 	return false;
 }
 
+static enum hsnap_code freeze(const struct hsnap_freeze_options *options, const char *mode, struct hsnap_frozen *ret,
+			      struct hsnap_error *err)
+{
+	return !strcmp(mode, "precopy") ? hsnap_freeze_precopy(options, ret, err)
+	       : !strcmp(mode, "clone") ? hsnap_freeze_clone(options, ret, err)
+					: hsnap_freeze_copy(options, ret, err);
+}
+
 int main(int argc, char **argv)
 {
 	struct hsnap_proc proc;
@@ -34,7 +42,8 @@ int main(int argc, char **argv)
 	struct hsnap_error err = { 0 };
 	if (argc < 2 || hsnap_proc_init(&proc, argc > 2 ? argv[2] : "/", &err))
 		return 2;
-	if (hsnap_freeze_copy(&(struct hsnap_freeze_options){ .proc = &proc, .pid = atoi(argv[1]), .scratch = -1 }, &frozen, &err)) {
+	struct hsnap_freeze_options options = { .proc = &proc, .pid = atoi(argv[1]), .scratch = -1 };
+	if (freeze(&options, argc > 3 ? argv[3] : "copy", &frozen, &err)) {
 		printf("%s\nhint: %s\n", err.message, err.hint);
 		return 3;
 	}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* test_precopy.c - copied while it ran, and still of one moment; watched, and nothing of it left. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/freeze/freeze.h"
+#include "tests/capture/freeze/witness.h"
+#include "tests/capture/support/child.h"
+
+static struct hsnap_proc proc;
+
+static void set_up(void)
+{
+	cr_assert_eq(hsnap_proc_init(&proc, "/", NULL), HSNAP_OK);
+}
+
+TestSuite(precopy, .init = set_up, .timeout = 90);
+
+static void sleep_ms(long ms)
+{
+	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
+}
+
+static struct child start_ready(const char *program, const char *const *arguments)
+{
+	char line[256];
+	struct child child = child_start_as(false, NULL, program, arguments);
+	cr_assert(child_expect(&child, "READY", line, sizeof(line)));
+	return child;
+}
+
+static enum hsnap_code freeze_once(pid_t pid, uint64_t max_pause_ns, struct witness *witness,
+				   struct hsnap_frozen *frozen, struct hsnap_error *err)
+{
+	*err = (struct hsnap_error){ 0 };
+	return hsnap_freeze_precopy(&(struct hsnap_freeze_options){
+		.proc = &proc, .pid = pid, .scratch = -1, .max_pause_ns = max_pause_ns,
+		.witness = witness ? witness_look : NULL, .witness_context = witness,
+	}, frozen, err);
+}
+
+/* Kernels before 6.7, or without userfaultfd, have other ways. */
+static void need_watching(enum hsnap_code code, const struct hsnap_error *err)
+{
+	if (code == HSNAP_UNSUPPORTED && strstr(err->message, "cannot watch what it writes"))
+		cr_skip_test("this kernel has no asynchronous write protection: %s", err->message);
+}
+
+/* No mapping of it is registered with a userfaultfd any more. */
+static void expect_unwatched(pid_t pid, const char *when)
+{
+	char path[64], line[4096];
+	snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
+	FILE *smaps = fopen(path, "re");
+	cr_assert(smaps);
+	int flags = 0;
+	while (fgets(line, sizeof(line), smaps))
+		if (!strncmp(line, "VmFlags:", 8)) {
+			flags++;
+			cr_expect(!strstr(line, " uw ") && !strstr(line, " um "), "%s: %s", when, line);
+		}
+	fclose(smaps);
+	cr_expect_gt(flags, 5);
+}
+
+static const struct {
+	const char *name;
+	const char *const arguments[9];
+	int takes;
+} churns[] = {
+	{ "random writes", { "48", "write" }, 6 },
+	{ "mappings come, move and go", { "4", "map" }, 10 },
+	{ "a heap that grows and shrinks", { "4", "heap" }, 6 },
+	{ "forks", { "16", "write", "fork" }, 6 },
+	{ "memory shared with another writer", { "4", "share" }, 6 },
+	{ "huge pages", { "48", "huge", "write" }, 6 },
+	{ "all of it", { "24", "huge", "write", "map", "heap", "fork", "share" }, 8 },
+};
+
+ParameterizedTestParameters(precopy, every_page_is_of_one_moment)
+{
+	static size_t index[sizeof(churns) / sizeof(*churns)];
+	for (size_t i = 0; i < sizeof(churns) / sizeof(*churns); i++)
+		index[i] = i;
+	return cr_make_param_array(size_t, index, sizeof(churns) / sizeof(*churns));
+}
+
+ParameterizedTest(size_t *row, precopy, every_page_is_of_one_moment)
+{
+	struct child churner = start_ready(CHURNER, churns[*row].arguments);
+	struct witness witness;
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	char line[256];
+	int taken = 0;
+	witness_create(&witness, churner.pid, 1 << 18);
+	for (int i = 0; i < churns[*row].takes; i++) {
+		enum hsnap_code code = freeze_once(churner.pid, 0, &witness, &frozen, &err);
+		need_watching(code, &err);
+		if (code == HSNAP_UNSUPPORTED && strstr(err.message, "did not converge"))
+			continue; /* a busy machine */
+		cr_assert_eq(code, HSNAP_OK, "%s: %s", churns[*row].name, err.message);
+		uint64_t first = 0;
+		size_t wrong = witness_compare(&witness, frozen.target, &first);
+		cr_expect_eq(wrong, 0, "%s, take %d: %zu of %zu pages differ, the first at %lx", churns[*row].name, i, wrong,
+			     witness.num, first);
+		cr_expect_gt(witness.num, 500);
+		cr_expect_eq(frozen.lost, 0, "%lu", frozen.lost);
+		hsnap_frozen_deinit(&frozen);
+		taken++;
+	}
+	cr_expect_gt(taken, 0, "%s: %s", churns[*row].name, err.message);
+	expect_unwatched(churner.pid, churns[*row].name);
+	witness_destroy(&witness);
+	close(churner.in);
+	churner.in = -1;
+	cr_assert(child_expect(&churner, "wrong", line, sizeof(line)));
+	cr_expect(!strncmp(line, "wrong 0 ", 8), "%s: %s", churns[*row].name, line);
+	cr_expect_eq(child_wait(&churner), 0);
+}
+
+Test(precopy, goes_on_unharmed)
+{
+	struct child patient = start_ready(PATIENT, (const char *const[]){ "busy", "24", NULL });
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	char line[256];
+	for (int i = 0; i < 25; i++) {
+		enum hsnap_code code = freeze_once(patient.pid, 0, NULL, &frozen, &err);
+		need_watching(code, &err);
+		cr_assert_eq(code, HSNAP_OK, "%s", err.message);
+		cr_expect_str_eq(frozen.mode, "precopy");
+		cr_expect_eq(frozen.target->threads.num, 8);
+		cr_expect_geq(frozen.copied, (uint64_t)24 << 20);
+		hsnap_frozen_deinit(&frozen);
+		sleep_ms(5);
+	}
+	expect_unwatched(patient.pid, "25 takes");
+	close(patient.in);
+	patient.in = -1;
+	cr_assert(child_expect(&patient, "eintr", line, sizeof(line)));
+	cr_expect(!strncmp(line, "eintr 0 wrong 0 lost 0 descriptors 0 children 0 ", 47), "%s", line);
+	cr_expect_eq(child_wait(&patient), 0);
+}
+
+/* Every named step, those of the two calls included: at the latter a descriptor may be left. */
+static const struct {
+	const char *name;
+	int descriptors;
+} steps[] = {
+	{ "lone-seized", 0 }, { "lone-stopped", 0 }, { "framed", 0 },
+	{ "userfaultfd-set", 1 }, { "userfaultfd-masked", 1 }, { "userfaultfd-entered", 1 }, { "userfaultfd-returned", 1 },
+	{ "descriptor-taken", 1 },
+	{ "close-set", 0 }, { "close-masked", 0 }, { "close-entered", 0 }, { "close-returned", 0 },
+	{ "called", 0 }, { "unmasked", 0 }, { "given-back", 0 }, { "lone-released", 0 },
+	{ "watch-opened", 0 }, { "watch-registered", 0 }, { "round", 0 },
+	{ "before-seize", 0 }, { "seized", 0 }, { "interrupted", 0 }, { "stopped", 0 }, { "last-round", 0 },
+	{ "before-release", 0 }, { "first-released", 0 }, { "released", 0 }, { "watch-closed", 0 },
+};
+
+ParameterizedTestParameters(precopy, killed_at_a_step)
+{
+	static size_t index[sizeof(steps) / sizeof(*steps)];
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+		index[i] = i;
+	return cr_make_param_array(size_t, index, sizeof(steps) / sizeof(*steps));
+}
+
+ParameterizedTest(size_t *row, precopy, killed_at_a_step)
+{
+	enum { KILLS = 2 };
+	char variable[64], pid[16], line[256];
+	struct child patient = start_ready(PATIENT, (const char *const[]){ "busy", "4", NULL });
+	snprintf(variable, sizeof(variable), "HEAPSNAP_STEP=%s", steps[*row].name);
+	snprintf(pid, sizeof(pid), "%d", patient.pid);
+	for (int i = 0; i < KILLS; i++) {
+		struct child freezer = child_start_as(false, variable, FREEZER_STEPS,
+						      (const char *const[]){ pid, "/", "precopy", NULL });
+		bool reached = child_expect(&freezer, "", line, sizeof(line)) && !strncmp(line, "step", 4);
+		if (!reached && strstr(line, "cannot watch what it writes"))
+			cr_skip_test("%s", line);
+		cr_assert(reached, "step %s is never reached: %s", steps[*row].name, line);
+		sleep_ms(15);
+		child_kill(&freezer);
+		sleep_ms(10);
+	}
+	expect_unwatched(patient.pid, steps[*row].name);
+	int left = -1;
+	close(patient.in);
+	patient.in = -1;
+	cr_assert(child_expect(&patient, "eintr", line, sizeof(line)), "%s: it did not go on: %s", steps[*row].name, line);
+	cr_expect_eq(sscanf(line, "eintr 0 wrong 0 lost 0 descriptors %d children 0 ", &left), 1, "%s: %s",
+		     steps[*row].name, line);
+	cr_expect(left >= 0 && left <= KILLS * steps[*row].descriptors, "%s: %s", steps[*row].name, line);
+	cr_expect_eq(child_wait(&patient), 0, "%s", steps[*row].name);
+}
+
+Test(precopy, its_own_userfaultfd_is_left_alone)
+{
+	struct child churner = start_ready(CHURNER, (const char *const[]){ "4", "watch", NULL });
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	enum hsnap_code code = freeze_once(churner.pid, 0, NULL, &frozen, &err);
+	if (!strstr(err.message, "uses userfaultfd itself"))
+		need_watching(code, &err);
+	cr_expect_eq(code, HSNAP_UNSUPPORTED);
+	cr_expect(strstr(err.message, "it uses userfaultfd itself"), "%s", err.message);
+	cr_expect_eq(child_finish(&churner), 0);
+}
+
+Test(precopy, a_pause_that_would_be_long_is_not_begun)
+{
+	struct child churner = start_ready(CHURNER, (const char *const[]){ "32", "write", NULL });
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	enum hsnap_code code = freeze_once(churner.pid, 100000, NULL, &frozen, &err);
+	need_watching(code, &err);
+	cr_expect(code == HSNAP_UNSUPPORTED || code == HSNAP_REFUSED, "%s", err.message);
+	expect_unwatched(churner.pid, "given up");
+	cr_expect_eq(child_finish(&churner), 0);
+}
+
+static uint64_t page_tables(pid_t pid)
+{
+	uint64_t kib = 0;
+	char *text = hsnap_proc_read(&proc, "proc/%d/status", pid);
+	cr_assert(text && hsnap_proc_field(text, "VmPTE", 10, &kib));
+	free(text);
+	return kib;
+}
+
+/* A marker for each absent page would take 128 MiB of page tables. */
+Test(precopy, absent_pages_stay_absent)
+{
+	struct child churner = start_ready(CHURNER, (const char *const[]){ "1", "sparse", NULL });
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	uint64_t before = page_tables(churner.pid);
+	enum hsnap_code code = freeze_once(churner.pid, 0, NULL, &frozen, &err);
+	need_watching(code, &err);
+	cr_assert_eq(code, HSNAP_OK, "%s", err.message);
+	cr_expect_leq(page_tables(churner.pid), before + 8);
+	cr_expect_lt(frozen.copied, (uint64_t)16 << 20);
+	hsnap_frozen_deinit(&frozen);
+	cr_expect_eq(child_finish(&churner), 0);
+}

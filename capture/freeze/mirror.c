@@ -97,7 +97,7 @@ void hsnap_mirror_flush(struct hsnap_mirror *mirror)
 	struct iovec *from = mirror->from, *to = mirror->to;
 	int num = mirror->num;
 	while (num && !mirror->gone) {
-		ssize_t n = process_vm_readv(mirror->pid, to, (unsigned long)num, from, (unsigned long)num, 0);
+		ssize_t n = hsnap_memory_read(mirror->memory, to, (size_t)num, from, (size_t)num);
 		if (n < 0 && errno == ESRCH)
 			mirror->gone = true;
 		size_t got = n < 0 ? 0 : (size_t)n;

@@ -13,18 +13,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include <sys/uio.h>
 
 #include "capture/freeze/plan.h"
+#include "capture/proc/memory.h"
 #include "capture/target/copy.h"
 
 #define HSNAP_MIRROR_PIECES 256
 #define HSNAP_MIRROR_UNREADABLE 1024
 
 struct hsnap_mirror {
-	pid_t pid;
-	struct hsnap_copy *copy; /* borrowed */
+	const struct hsnap_memory *memory; /* borrowed, like the copy */
+	struct hsnap_copy *copy;
 
 	/* The current pass. */
 	uint64_t at;       /* up to here it has come */

@@ -259,7 +259,7 @@ enum hsnap_code hsnap_freeze_precopy(const struct hsnap_freeze_options *options,
 {
 	struct precopy precopy = { .watch = { .descriptor = -1 } };
 	enum hsnap_code code = hsnap_way_begin(&precopy.way, options, ret, err);
-	precopy.mirror.pid = options->pid;
+	precopy.mirror.memory = &precopy.way.memory;
 	precopy.mirror.copy = &precopy.way.copy;
 	precopy.way.stop.work = last_round;
 	precopy.way.stop.context = &precopy;

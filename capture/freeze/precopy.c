@@ -142,9 +142,10 @@ static uint64_t predict(struct precopy *precopy)
 	struct hsnap_proc_status status;
 	uint64_t threads = 1;
 	hsnap_mirror_sort(&precopy->mirror);
-	uint64_t began = hsnap_now(CLOCK_MONOTONIC);
+	/* By our own clock: in the stop we do not wait for the processor, as we may have to now. */
+	uint64_t began = hsnap_now(CLOCK_THREAD_CPUTIME_ID);
 	(void)make_pass(precopy, LOOK);
-	precopy->list_ns = hsnap_now(CLOCK_MONOTONIC) - began;
+	precopy->list_ns = hsnap_now(CLOCK_THREAD_CPUTIME_ID) - began;
 	if (hsnap_proc_status(precopy->way.options->proc, precopy->way.options->pid, &status))
 		threads = status.threads;
 	return STOP_NS + precopy->list_ns + precopy->left / PAGE * PAGE_NS + threads * THREAD_NS;

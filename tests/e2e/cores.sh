@@ -76,6 +76,32 @@ else
 	skip "cores of the kernel" "$kernel"
 fi
 
+# unprepared NAME TYPE - what runs as $service, which nobody prepared: a live take against its cores.
+unprepared() {
+	kill -STOP "$service"
+	take "$1-live.snap" || return 1
+	[ "$gcore" != yes ] || { gcore -o made "$service" >gcore.log 2>&1 && mv "made.$service" "$1-gcore.core"; }
+	[ "$kernel" != yes ] || dumped "$1-kernel.core"
+	for unprepared_core in "$1"-*.core; do
+		[ -f "$unprepared_core" ] || continue
+		expect "$unprepared_core can be read" 0 'from a core of' \
+			"$HEAPSNAP" take --force --core "$unprepared_core" -o "$1.snap"
+		check "its tables are those of the process, $unprepared_core" same "$1" "$2" "$1.snap"
+	done
+	[ -z "$service" ] || { kill -9 "$service"; wait "$service" 2>/dev/null; service=; }
+}
+
+# C++ objects are known by their vtables, which lie in pages that no core holds; and a static program.
+echo 0x33 >/proc/self/coredump_filter
+start "$FIXTURES/bookstore-cpp/bookstore-cpp"
+serve 2000 truth && unprepared cpp shop::PrintedBook
+"$HEAPSNAP" show --json cpp.snap >show.json 2>err || fail "show" err
+check "its objects are known by their vtables" jq -e '[.types[] | select(.type == "shop::PrintedBook") |
+	.bytes_by_confidence.exact] | add > 0' show.json
+start "${FIXTURES%/*}/tests/capture/alloc/heaps-static" mixed
+read -r line <&8
+unprepared static '*'
+
 echo 0x33 >/proc/self/coredump_filter
 cp "$program" moving
 held g 0x33 "$HEAPSNAP" run -- ./moving || finish

@@ -32,12 +32,13 @@ static const struct flavour {
 	struct {
 		const char *limit, *usage; /* files */
 	} limits[MAX_LIMITS];
+	const char *swap;     /* file; of version 1 with what is in memory */
 	const char *inactive, *dirty, *writeback; /* keys in memory.stat, of the whole subtree */
 } flavours[] = {
-	{ "cgroup2", { { "memory.max", "memory.current" }, { "memory.high", "memory.current" } },
+	{ "cgroup2", { { "memory.max", "memory.current" }, { "memory.high", "memory.current" } }, "memory.swap.current",
 	  "inactive_file", "file_dirty", "file_writeback" },
 	{ "cgroup", { { "memory.limit_in_bytes", "memory.usage_in_bytes" },
-		      { "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes" } },
+		      { "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes" } }, "memory.memsw.usage_in_bytes",
 	  "total_inactive_file", "total_dirty", "total_writeback" },
 };
 
@@ -198,9 +199,12 @@ static uint64_t spare_bytes(const struct hsnap_proc *proc, const struct flavour 
 	return busy < inactive ? inactive - busy : 0;
 }
 
-static void look_at(const struct hsnap_proc *proc, const struct flavour *flavour, const char *folder,
-		    struct hsnap_headroom *least)
+/* What is done at each level. */
+typedef void look_fn(const struct hsnap_proc *proc, const struct flavour *flavour, const char *folder, void *context);
+
+static void look_for_room(const struct hsnap_proc *proc, const struct flavour *flavour, const char *folder, void *context)
 {
+	struct hsnap_headroom *least = context;
 	uint64_t limit, usage, spare = UINT64_MAX;
 	for (int i = 0; i < MAX_LIMITS; i++) {
 		if (!read_number(proc, folder, flavour->limits[i].limit, &limit) ||
@@ -224,7 +228,7 @@ static bool counts_above(const struct hsnap_proc *proc, const char *folder)
 
 /* Every level from our own up to the mount's top. */
 static void look_upward(const struct hsnap_proc *proc, const struct flavour *flavour, const char *point,
-			const char *below, struct hsnap_headroom *least)
+			const char *below, look_fn *look, void *context)
 {
 	char folder[2 * PATH_MAX];
 	const char *place = point + strspn(point, "/");
@@ -233,7 +237,7 @@ static void look_upward(const struct hsnap_proc *proc, const struct flavour *fla
 		return;
 	size_t top = strlen(place);
 	for (int level = 0; level < MAX_LEVELS; level++) {
-		look_at(proc, flavour, folder, least);
+		look(proc, flavour, folder, context);
 		char *slash = strrchr(folder, '/');
 		if (!slash || (size_t)(slash - folder) < top)
 			break;
@@ -245,7 +249,7 @@ static void look_upward(const struct hsnap_proc *proc, const struct flavour *fla
 
 /* By each mount through which we can be seen: one may show more levels than another. */
 static bool look_through_mounts(const struct hsnap_proc *proc, const struct flavour *flavour, const char *own,
-				const char *mounts, struct hsnap_headroom *least)
+				const char *mounts, look_fn *look, void *context)
 {
 	bool seen = false;
 	char type[32], options[LINE];
@@ -258,7 +262,7 @@ static bool look_through_mounts(const struct hsnap_proc *proc, const struct flav
 			const char *below = own_below(own, mount.top);
 			seen |= below != NULL;
 			if (below)
-				look_upward(proc, flavour, mount.point, below, least);
+				look_upward(proc, flavour, mount.point, below, look, context);
 		}
 		line += len + (line[len] == '\n');
 	}
@@ -295,7 +299,7 @@ struct hsnap_headroom hsnap_proc_headroom(const struct hsnap_proc *proc)
 	char own[PATH_MAX];
 	for (size_t i = 0; cgroups && mounts && i < sizeof(flavours) / sizeof(*flavours); i++)
 		if (own_path(cgroups, &flavours[i], own, sizeof(own)))
-			(void)look_through_mounts(proc, &flavours[i], own, mounts, &least);
+			(void)look_through_mounts(proc, &flavours[i], own, mounts, look_for_room, &least);
 	return least;
 }
 
@@ -310,7 +314,46 @@ struct hsnap_headroom hsnap_proc_headroom_of(const struct hsnap_proc *proc, pid_
 		return unknown;
 	for (size_t i = 0; i < sizeof(flavours) / sizeof(*flavours); i++)
 		if (own_path(cgroups, &flavours[i], path, sizeof(path)) &&
-		    !look_through_mounts(proc, &flavours[i], path, mounts, &least) && strcmp(path, "/"))
+		    !look_through_mounts(proc, &flavours[i], path, mounts, look_for_room, &least) && strcmp(path, "/"))
 			return unknown; /* it has limits that are not to be seen from here */
 	return least;
+}
+
+/* Version 1 writes the greatest number there is where nothing was set. */
+#define NO_LIMIT ((uint64_t)1 << 60)
+
+static void look_for_limit(const struct hsnap_proc *proc, const struct flavour *flavour, const char *folder,
+			   void *context)
+{
+	struct hsnap_cgroup *lowest = context, level = { UINT64_MAX, UINT64_MAX, UINT64_MAX };
+	if (!read_number(proc, folder, flavour->limits[0].usage, &level.use))
+		return;
+	if (!read_number(proc, folder, flavour->limits[0].limit, &level.limit) || level.limit >= NO_LIMIT)
+		level.limit = UINT64_MAX;
+	bool both = !strcmp(flavour->swap, flavour->limits[1].usage);
+	if (read_number(proc, folder, flavour->swap, &level.swap) && both)
+		level.swap = level.swap > level.use ? level.swap - level.use : 0;
+	if (lowest->use == UINT64_MAX || level.limit < lowest->limit)
+		*lowest = level;
+}
+
+struct hsnap_cgroup hsnap_proc_cgroup(const struct hsnap_proc *proc, pid_t pid)
+{
+	const struct hsnap_cgroup unknown = { UINT64_MAX, UINT64_MAX, UINT64_MAX };
+	struct hsnap_cgroup lowest = unknown;
+	hsnap_auto(hsnap_freep) char *cgroups = hsnap_proc_read(proc, "proc/%d/cgroup", pid);
+	hsnap_auto(hsnap_freep) char *mounts = hsnap_proc_read(proc, "proc/self/mountinfo");
+	char path[PATH_MAX];
+	for (size_t i = 0; cgroups && mounts && i < sizeof(flavours) / sizeof(*flavours); i++) {
+		struct hsnap_cgroup found = unknown;
+		if (!own_path(cgroups, &flavours[i], path, sizeof(path)) ||
+		    !look_through_mounts(proc, &flavours[i], path, mounts, look_for_limit, &found))
+			continue;
+		/* The root is everybody's: what it uses says nothing of this process. */
+		if (found.limit == UINT64_MAX && !strcmp(path, "/"))
+			continue;
+		if (lowest.use == UINT64_MAX || found.limit < lowest.limit)
+			lowest = found;
+	}
+	return lowest;
 }

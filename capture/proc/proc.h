@@ -90,4 +90,11 @@ struct hsnap_headroom hsnap_proc_headroom(const struct hsnap_proc *proc);
 /* The same of another process; nothing is known where its cgroup cannot be seen from here. */
 struct hsnap_headroom hsnap_proc_headroom_of(const struct hsnap_proc *proc, pid_t pid);
 
+/* A memory cgroup, bytes; UINT64_MAX where it is not known, or there is no limit. */
+struct hsnap_cgroup {
+	uint64_t limit, use, swap;
+};
+/* Of those above a process the one with the lowest limit on memory; its own where none has one. */
+struct hsnap_cgroup hsnap_proc_cgroup(const struct hsnap_proc *proc, pid_t pid);
+
 #endif

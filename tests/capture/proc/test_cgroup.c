@@ -255,6 +255,61 @@ Test(cgroup, of_another_process)
 	}
 }
 
+#define V1_FILES(folder, limit, use, both) \
+	{ folder "/memory.limit_in_bytes", limit }, { folder "/memory.usage_in_bytes", use }, \
+	{ folder "/memory.memsw.usage_in_bytes", both }
+#define V1_MOUNT V1(31, 22, "/", "/sys/fs/cgroup/memory")
+#define V2_MOUNT V2(30, 22, "/", "/sys/fs/cgroup")
+
+/* Limit and use beside which a process's own memory is shown: MiB, -1: not known or none. */
+static const struct {
+	const char *name, *mounts, *path;
+	struct file files[9];
+	int64_t limit, use, swap;
+} uses[] = {
+	{ "its own limit", V2_MOUNT, "0::/pod/c\n",
+	  { { "sys/fs/cgroup/pod/c/memory.max", G256 }, { "sys/fs/cgroup/pod/c/memory.current", G200 },
+	    { "sys/fs/cgroup/pod/c/memory.swap.current", G64 } }, 256, 200, 64 },
+	{ "a lower one above it", V2_MOUNT, "0::/pod/c\n",
+	  { { "sys/fs/cgroup/pod/c/memory.max", G512 }, { "sys/fs/cgroup/pod/c/memory.current", G96 },
+	    { "sys/fs/cgroup/pod/memory.max", G256 }, { "sys/fs/cgroup/pod/memory.current", G128 } }, 256, 128, -1 },
+	{ "no limit: what its own uses", V2_MOUNT, "0::/pod/c\n",
+	  { { "sys/fs/cgroup/pod/c/memory.max", "max\n" }, { "sys/fs/cgroup/pod/c/memory.current", G96 },
+	    { "sys/fs/cgroup/pod/memory.max", "max\n" }, { "sys/fs/cgroup/pod/memory.current", G128 } }, -1, 96, -1 },
+	{ "version 1", V1_MOUNT, "4:memory:/c\n", { V1_FILES("sys/fs/cgroup/memory/c", G256, G128, G160) }, 256, 128, 32 },
+	{ "version 1 without a limit", V1_MOUNT, "4:memory:/c\n",
+	  { V1_FILES("sys/fs/cgroup/memory/c", NO_LIMIT_1, G128, G128) }, -1, 128, 0 },
+	{ "the root of version 1 is everybody's", V1_MOUNT V2_MOUNT, "4:memory:/\n0::/init.scope\n",
+	  { V1_FILES("sys/fs/cgroup/memory", NO_LIMIT_1, G512, G512) }, -1, -1, -1 },
+	{ "the root of a container has a limit", V1_MOUNT, "4:memory:/\n",
+	  { V1_FILES("sys/fs/cgroup/memory", G256, G128, G128) }, 256, 128, 0 },
+	{ "not to be seen from here", V2_MOUNT, "0::/../neighbour\n", { { "sys/fs/cgroup/memory.max", G64 } }, -1, -1, -1 },
+};
+
+Test(cgroup, what_stands_beside_a_process)
+{
+	for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++) {
+		struct hsnap_proc proc;
+		char mounts[1024];
+		tree_create(&proc);
+		snprintf(mounts, sizeof(mounts), "%s%s", ROOT_MOUNT, uses[i].mounts);
+		tree_write(&proc, "proc/self/mountinfo", mounts);
+		tree_write(&proc, "proc/812/cgroup", uses[i].path);
+		for (size_t f = 0; uses[i].files[f].path; f++)
+			tree_write(&proc, uses[i].files[f].path, uses[i].files[f].text);
+		struct hsnap_cgroup got = hsnap_proc_cgroup(&proc, 812);
+		const uint64_t want[] = { uses[i].limit < 0 ? UINT64_MAX : (uint64_t)uses[i].limit * MIB,
+					  uses[i].use < 0 ? UINT64_MAX : (uint64_t)uses[i].use * MIB,
+					  uses[i].swap < 0 ? UINT64_MAX : (uint64_t)uses[i].swap * MIB };
+		cr_expect_eq(got.limit, want[0], "%s: limit %lu", uses[i].name, got.limit);
+		cr_expect_eq(got.use, want[1], "%s: use %lu", uses[i].name, got.use);
+		cr_expect_eq(got.swap, want[2], "%s: swap %lu", uses[i].name, got.swap);
+		got = hsnap_proc_cgroup(&proc, 813);
+		cr_expect(got.limit == UINT64_MAX && got.use == UINT64_MAX, "%s: of a process that is gone", uses[i].name);
+		tree_destroy(&proc);
+	}
+}
+
 /* ---- a cgroup of this machine ---- */
 
 static bool put(const char *folder, const char *file, unsigned long long value)

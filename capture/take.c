@@ -295,7 +295,8 @@ static enum hsnap_code run(struct take *take, struct hsnap_error *err)
 {
 	enum hsnap_code code = take->options->core ? open_core(take, err) : freeze(take, err);
 	if (!code)
-		code = hsnap_account_look(take->frozen.target, &take->frozen.kernel, &take->look, err);
+		code = hsnap_account_look(take->options->core ? NULL : &take->proc, take->frozen.target,
+					  &take->frozen.kernel, &take->look, err);
 	return code ? code : make_snapshot(take, err);
 }
 

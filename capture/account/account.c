@@ -20,7 +20,13 @@ static uint64_t told(const char *text, const char *key)
 	return kib * 1024;
 }
 
-static void add_told(const struct hsnap_kernel_memory *memory, struct hsnap_snapshot *snapshot)
+static uint64_t in_bounds(uint64_t number)
+{
+	return number > HSNAP_ACCOUNT_MAX ? HSNAP_NOT_KNOWN : number;
+}
+
+static void add_told(const struct hsnap_kernel_memory *memory, const struct hsnap_cgroup *cgroup,
+		     struct hsnap_snapshot *snapshot)
 {
 	struct hsnap_account *account = &snapshot->account;
 	const char *text = memory ? memory->text : "";
@@ -30,7 +36,9 @@ static void add_told(const struct hsnap_kernel_memory *memory, struct hsnap_snap
 	account->rss_shmem = told(text, "RssShmem");
 	account->swap = told(text, "VmSwap");
 	account->huge = told(text, "HugetlbPages");
-	account->cgroup_limit = account->cgroup_use = account->cgroup_swap = HSNAP_NOT_KNOWN;
+	account->cgroup_limit = in_bounds(cgroup->limit);
+	account->cgroup_use = in_bounds(cgroup->use);
+	account->cgroup_swap = in_bounds(cgroup->swap);
 	if (account->rss != HSNAP_NOT_KNOWN)
 		snapshot->facts.rss = account->rss;
 	if (account->swap != HSNAP_NOT_KNOWN)
@@ -126,7 +134,7 @@ enum hsnap_code hsnap_account_fill(const struct hsnap_target *target, const stru
 	struct hsnap_account *account = &snapshot->account;
 	*account = (struct hsnap_account){ .known = true };
 	snapshot->account_arenas.num = snapshot->account_parts.num = 0;
-	add_told(kernel->memory, snapshot);
+	add_told(kernel->memory, &look->cgroup, snapshot);
 	add_blocks(heap, look, snapshot->facts.basis == HSNAP_BASIS_REQUESTED, account);
 	if (!hsnap_account_parts(target, heap, look, snapshot) || !add_arenas(heap, snapshot))
 		return no_memory(err);

@@ -20,15 +20,18 @@ struct hsnap_account_look {
 	struct hsnap_pages resident; /* of the whole process, as at the stop */
 	struct hsnap_pages swapped;
 	bool files_known;           /* false: the page map did not tell of files' pages */
+	struct hsnap_cgroup cgroup;
 };
 
 /**
  * Look right after the stop; of a core any time.
+ * @param proc    NULL: a core
  * @param kernel  as read in the stop; without memory (a core): all that the target holds is resident
  * @return HSNAP_OK, HSNAP_NO_MEMORY.  Cost: one pass over the page tables of mapped files.
  */
-HSNAP_CHECKED enum hsnap_code hsnap_account_look(const struct hsnap_target *target, const struct hsnap_kernel *kernel,
-						 struct hsnap_account_look *ret, struct hsnap_error *err);
+HSNAP_CHECKED enum hsnap_code hsnap_account_look(const struct hsnap_proc *proc, const struct hsnap_target *target,
+						 const struct hsnap_kernel *kernel, struct hsnap_account_look *ret,
+						 struct hsnap_error *err);
 void hsnap_account_look_deinit(struct hsnap_account_look *look);
 
 /**

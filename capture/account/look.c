@@ -108,11 +108,16 @@ static bool take_out(struct hsnap_pages *pages, const struct hsnap_pages *gone)
 	return room;
 }
 
-enum hsnap_code hsnap_account_look(const struct hsnap_target *target, const struct hsnap_kernel *kernel,
-				   struct hsnap_account_look *ret, struct hsnap_error *err)
+enum hsnap_code hsnap_account_look(const struct hsnap_proc *proc, const struct hsnap_target *target,
+				   const struct hsnap_kernel *kernel, struct hsnap_account_look *ret,
+				   struct hsnap_error *err)
 {
 	const struct hsnap_kernel_memory *memory = kernel->memory;
-	*ret = (struct hsnap_account_look){ .files_known = true };
+	*ret = (struct hsnap_account_look){
+		.files_known = true, .cgroup = { HSNAP_NOT_KNOWN, HSNAP_NOT_KNOWN, HSNAP_NOT_KNOWN },
+	};
+	if (proc)
+		ret->cgroup = hsnap_proc_cgroup(proc, (pid_t)target->pid);
 	for (size_t i = 0; i < target->mappings.num; i++) {
 		enum hsnap_code code = look_at(ret, target, kernel, &target->mappings.items[i], err);
 		if (code)

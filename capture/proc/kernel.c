@@ -10,6 +10,9 @@
 
 #include "snapshot/base/cleanup.h"
 
+#define MIN_SWAPPED ((size_t)4096)     /* ranges: 64 KiB … */
+#define MAX_SWAPPED ((size_t)1 << 20)  /* … to 16 MiB */
+#define LAST_ADDRESS (((uint64_t)1 << 47) - 4096)
 #define MAX_IN_STOP ((size_t)1 << 20) /* some 15,000 watched descriptors: 5 ms */
 
 static bool add_list(struct hsnap_kernel *kernel, enum hsnap_kernel_kind kind, int number, int file)
@@ -41,18 +44,37 @@ static void destroy_memory(struct hsnap_kernel_memory *memory)
 	hsnap_closefdp(&memory->status);
 	hsnap_closefdp(&memory->pagemap);
 	free(memory->text);
+	free(memory->swapped);
 	free(memory);
 }
 
-static void find_vdso(struct hsnap_kernel_memory *memory, const struct hsnap_proc *proc, pid_t pid)
+/* What the mappings tell: where the kernel's own object is, and which pages are swapped by now. */
+static void look_at_maps(struct hsnap_kernel_memory *memory, const struct hsnap_proc *proc, pid_t pid)
 {
 	hsnap_auto(hsnap_freep) char *maps = hsnap_proc_read(proc, "proc/%d/maps", pid);
 	const char *at = maps ? maps : "";
-	for (struct hsnap_maps_line line; hsnap_maps_next(&at, &line);)
+	for (struct hsnap_maps_line line; hsnap_maps_next(&at, &line);) {
 		if (hsnap_maps_is(&line, "[vdso]")) {
 			memory->vdso_start = line.start;
 			memory->vdso_end = line.end;
 		}
+		if (memory->max_swapped)
+			(void)hsnap_pagemap_swapped(memory->pagemap, line.start, line.end, memory->swapped,
+						    memory->max_swapped, &memory->num_swapped);
+	}
+}
+
+/* Room for as many ranges as there are swapped pages, within reason. */
+static bool make_room_for_swapped(struct hsnap_kernel_memory *memory, const char *status)
+{
+	uint64_t swap = 0;
+	if (!hsnap_proc_field(status, "VmSwap", 10, &swap) || !swap)
+		return true;
+	memory->max_swapped = swap / 4 < MAX_SWAPPED ? swap / 4 + MIN_SWAPPED : MAX_SWAPPED;
+	memory->swapped = malloc(memory->max_swapped * sizeof(*memory->swapped));
+	if (memory->swapped)
+		memset(memory->swapped, 0, memory->max_swapped * sizeof(*memory->swapped));
+	return memory->swapped;
 }
 
 /* Descriptors are opened before: they stay those of this very process. */
@@ -72,12 +94,12 @@ static bool prepare_memory(struct hsnap_kernel *kernel, const struct hsnap_proc 
 	}
 	memory->room = len + 1024 < MAX_IN_STOP ? len + 1024 : MAX_IN_STOP;
 	memory->text = malloc(memory->room);
-	if (!memory->text) {
+	if (!memory->text || !make_room_for_swapped(memory, before)) {
 		destroy_memory(memory);
 		return false;
 	}
 	memset(memory->text, 0, memory->room);
-	find_vdso(memory, proc, pid);
+	look_at_maps(memory, proc, pid);
 	kernel->memory = memory;
 	return true;
 }
@@ -88,11 +110,17 @@ static void read_memory(struct hsnap_kernel_memory *memory)
 	memory->text[n > 0 ? n : 0] = '\0';
 	uint64_t swap = 0;
 	memory->vdso_present = hsnap_pagemap_bits(memory->pagemap, memory->vdso_start, memory->vdso_end);
-	memory->num_swapped = 0;
-	memory->swapped_whole = true;
-	if (hsnap_proc_field(memory->text, "VmSwap", 10, &swap) && swap)
-		memory->num_swapped = hsnap_pagemap_swapped(memory->pagemap, memory->swapped, HSNAP_KERNEL_SWAPPED,
-							    &memory->swapped_whole);
+	if (!hsnap_proc_field(memory->text, "VmSwap", 10, &swap) || !swap) {
+		memory->num_swapped = 0;
+		return;
+	}
+	/* Those that find no place stay in the sum and make what is unexplained negative.  Where the
+	 * kernel cannot tell so fast, what was seen before has to do. */
+	if (hsnap_pagemap_scans(memory->pagemap)) {
+		memory->num_swapped = 0;
+		(void)hsnap_pagemap_swapped(memory->pagemap, 0, LAST_ADDRESS, memory->swapped, memory->max_swapped,
+					    &memory->num_swapped);
+	}
 }
 
 bool hsnap_kernel_prepare(struct hsnap_kernel *kernel, const struct hsnap_proc *proc, pid_t pid)

@@ -28,19 +28,17 @@ struct hsnap_kernel_list {
 	size_t room;
 };
 
-#define HSNAP_KERNEL_SWAPPED 4096 /* ranges of swapped pages that are kept */
-
 struct hsnap_kernel_memory {
 	int status;  /* /proc/PID/status */
 	int pagemap; /* -1: not permitted */
 	char *text;  /* of status as it was in the stop; "" until then, cut where it had grown very much */
 	size_t room;
-	struct hsnap_page_range swapped[HSNAP_KERNEL_SWAPPED]; /* in the stop, in order of address */
-	size_t num_swapped;
+	/* Swapped pages in the stop, in order of address; without PAGEMAP_SCAN as they were just before. */
+	struct hsnap_page_range *swapped;
+	size_t num_swapped, max_swapped;
 	/* The kernel's own object is copied whole, which makes its pages present: as it was before that. */
 	uint64_t vdso_start, vdso_end;
 	uint64_t vdso_present; /* bit n: its page n */
-	bool swapped_whole; /* false: there are more, or it is not known which */
 };
 
 struct hsnap_kernel {

@@ -7,8 +7,8 @@
 
 #define PAGE ((uint64_t)4096)
 #define ENTRY_PRESENT ((uint64_t)1 << 63) /* Documentation/admin-guide/mm/pagemap.rst */
+#define ENTRY_SWAPPED ((uint64_t)1 << 62)
 #define MAX_ENTRIES ((uint64_t)64 << 20)  /* read of one mapping, one by one: 256 GiB */
-#define LAST_ADDRESS (((uint64_t)1 << 47) - PAGE)
 
 /* linux/fs.h of Linux 6.7; Debian 12 has older headers. */
 struct region {
@@ -34,18 +34,18 @@ static int scan_step(int pagemap, uint64_t *start, uint64_t end, uint64_t never,
 	return n;
 }
 
-static bool add(struct hsnap_page_ranges *to, uint64_t start, uint64_t end)
-{
-	struct hsnap_page_range *last = to->num ? &to->items[to->num - 1] : NULL;
-	if (last && last->end == start) {
-		last->end = end;
-		return true;
-	}
-	return hsnap_vec_push(to, (struct hsnap_page_range){ start, end });
-}
+/* Which pages are meant: by the categories of a scan, and by the bit of an entry. */
+struct wanted {
+	uint64_t never, one_of, entry;
+};
+static const struct wanted present = { PAGE_ZERO, PAGE_PRESENT, ENTRY_PRESENT };
+static const struct wanted swapped = { 0, PAGE_SWAPPED, ENTRY_SWAPPED };
+
+typedef bool add_fn(void *context, uint64_t start, uint64_t end);
 
 /* An entry a page. */
-static enum hsnap_pages_found read_entries(int pagemap, uint64_t start, uint64_t end, struct hsnap_page_ranges *to)
+static enum hsnap_pages_found read_entries(int pagemap, uint64_t start, uint64_t end, const struct wanted *wanted,
+					   add_fn *add, void *context)
 {
 	uint64_t entries[4096];
 	if ((end - start) / PAGE > MAX_ENTRIES)
@@ -59,25 +59,42 @@ static enum hsnap_pages_found read_entries(int pagemap, uint64_t start, uint64_t
 		if (!num)
 			return HSNAP_PAGES_UNKNOWN;
 		for (size_t i = 0; i < num; i++, start += PAGE)
-			if (entries[i] & ENTRY_PRESENT && !add(to, start, start + PAGE))
+			if (entries[i] & wanted->entry && !add(context, start, start + PAGE))
 				return HSNAP_PAGES_NO_MEMORY;
 	}
 	return HSNAP_PAGES_LISTED;
 }
 
-enum hsnap_pages_found hsnap_pagemap_present(int pagemap, uint64_t start, uint64_t end, struct hsnap_page_ranges *to)
+static enum hsnap_pages_found list(int pagemap, uint64_t start, uint64_t end, const struct wanted *wanted, add_fn *add,
+				   void *context)
 {
 	struct region regions[256];
 	for (uint64_t at = start; at < end;) {
 		uint64_t before = at;
-		int n = scan_step(pagemap, &at, end, PAGE_ZERO, PAGE_PRESENT, regions, sizeof(regions) / sizeof(*regions));
+		int n = scan_step(pagemap, &at, end, wanted->never, wanted->one_of, regions, sizeof(regions) / sizeof(*regions));
 		if (n < 0)
-			return pagemap < 0 ? HSNAP_PAGES_UNKNOWN : read_entries(pagemap, before, end, to);
+			return pagemap < 0 ? HSNAP_PAGES_UNKNOWN : read_entries(pagemap, before, end, wanted, add, context);
 		for (int i = 0; i < n; i++)
-			if (!add(to, regions[i].start, regions[i].end))
+			if (!add(context, regions[i].start, regions[i].end))
 				return HSNAP_PAGES_NO_MEMORY;
 	}
 	return HSNAP_PAGES_LISTED;
+}
+
+static bool add_to_list(void *context, uint64_t start, uint64_t end)
+{
+	struct hsnap_page_ranges *to = context;
+	struct hsnap_page_range *last = to->num ? &to->items[to->num - 1] : NULL;
+	if (last && last->end == start) {
+		last->end = end;
+		return true;
+	}
+	return hsnap_vec_push(to, (struct hsnap_page_range){ start, end });
+}
+
+enum hsnap_pages_found hsnap_pagemap_present(int pagemap, uint64_t start, uint64_t end, struct hsnap_page_ranges *to)
+{
+	return list(pagemap, start, end, &present, add_to_list, to);
 }
 
 uint64_t hsnap_pagemap_bits(int pagemap, uint64_t start, uint64_t end)
@@ -92,22 +109,35 @@ uint64_t hsnap_pagemap_bits(int pagemap, uint64_t start, uint64_t end)
 	return bits;
 }
 
-size_t hsnap_pagemap_swapped(int pagemap, struct hsnap_page_range *to, size_t max, bool *ret_whole)
+bool hsnap_pagemap_scans(int pagemap)
 {
-	struct region regions[256];
-	size_t num = 0;
-	*ret_whole = true;
-	for (uint64_t at = 0; at < LAST_ADDRESS;) {
-		int n = scan_step(pagemap, &at, LAST_ADDRESS, 0, PAGE_SWAPPED, regions, sizeof(regions) / sizeof(*regions));
-		if (n < 0)
-			*ret_whole = false;
-		for (int i = 0; i < n; i++) {
-			if (num == max) {
-				*ret_whole = false;
-				return num;
-			}
-			to[num++] = (struct hsnap_page_range){ regions[i].start, regions[i].end };
-		}
+	struct region region;
+	uint64_t at = 0;
+	return scan_step(pagemap, &at, PAGE, 0, PAGE_PRESENT, &region, 1) >= 0;
+}
+
+struct found {
+	struct hsnap_page_range *to;
+	size_t max, *num;
+};
+
+static bool add_found(void *context, uint64_t start, uint64_t end)
+{
+	const struct found *found = context;
+	struct hsnap_page_range *last = *found->num ? &found->to[*found->num - 1] : NULL;
+	if (last && last->end == start) {
+		last->end = end;
+		return true;
 	}
-	return num;
+	if (*found->num == found->max)
+		return false;
+	found->to[(*found->num)++] = (struct hsnap_page_range){ start, end };
+	return true;
+}
+
+bool hsnap_pagemap_swapped(int pagemap, uint64_t start, uint64_t end, struct hsnap_page_range *to, size_t max,
+			   size_t *num)
+{
+	struct found found = { to, max, num };
+	return list(pagemap, start, end, &swapped, add_found, &found) == HSNAP_PAGES_LISTED;
 }

@@ -34,8 +34,12 @@ enum hsnap_pages_found hsnap_pagemap_present(int pagemap, uint64_t start, uint64
  * nothing. */
 uint64_t hsnap_pagemap_bits(int pagemap, uint64_t start, uint64_t end);
 
-/* Pages that are swapped out, of the whole process, into `max` ranges; allocates nothing.  Returns
- * how many; *ret_whole is false where there are more, or the kernel does not tell. */
-size_t hsnap_pagemap_swapped(int pagemap, struct hsnap_page_range *to, size_t max, bool *ret_whole);
+/* Does PAGEMAP_SCAN work on it? */
+bool hsnap_pagemap_scans(int pagemap);
+
+/* Append the pages of [start, end) that are swapped out to the *num ranges, of which there may be `max`;
+ * allocates nothing.  false: there are more, or the kernel does not tell. */
+bool hsnap_pagemap_swapped(int pagemap, uint64_t start, uint64_t end, struct hsnap_page_range *to, size_t max,
+			   size_t *num);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* account_text.c - what the resident memory consists of, line by line, down to the sum. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/account.h"
 #include "cli/table.h"
+#include "snapshot/base/vec.h"
 
 #define NUMBER_END 62 /* column where the numbers end */
 #define LINE_END 101  /* a blank after a comma may fall away */
@@ -45,7 +47,8 @@ static void add_absent(struct hsnap_line *to, const struct hsnap_snapshot *snaps
 		return;
 	if (swapped)
 		snprintf(remark, sizeof(remark), "%.30s of it swapped out", hsnap_grouped(swapped).text);
-	add_line(to, "of these not resident", -sums->live_absent, remark);
+	add_line(to, sums->rss_known ? "of these not resident" : "of these not in the core", -sums->live_absent,
+		 sums->rss_known ? remark : "");
 }
 
 static void add_free(struct hsnap_line *to, const struct hsnap_snapshot *snapshot,
@@ -58,8 +61,9 @@ static void add_free(struct hsnap_line *to, const struct hsnap_snapshot *snapsho
 			 account->biggest_free <= account->free_resident ? "of it " : "");
 	add_line(to, "free, held by the allocator", sums->free, remark);
 	if (account->free > account->free_resident)
-		hsnap_line_addf(to, "    and %s more that are not resident\n",
-				hsnap_grouped(account->free - account->free_resident).text);
+		hsnap_line_addf(to, "    and %s more that are not %s\n",
+				hsnap_grouped(account->free - account->free_resident).text,
+				sums->rss_known ? "resident" : "in it");
 }
 
 static void add_parts(struct hsnap_line *to, const struct hsnap_emit *emit, const struct hsnap_account_sums *sums)
@@ -129,7 +133,7 @@ static void add_memory(struct hsnap_line *to, const struct hsnap_emit *emit, con
 }
 
 static const struct hsnap_column columns[] = {
-	{ "System", 14, false }, { "Free", 14, false }, { "Resident", 14, false }, { "One chunk", 14, false },
+	{ "System", 14, false }, { "Free", 14, false }, { "of it resident", 17, false }, { "in one chunk", 15, false },
 	{ "Arena", 0, true },
 };
 
@@ -137,6 +141,14 @@ static bool holds_much(const struct hsnap_account *account, const struct hsnap_a
 {
 	uint64_t rss = account->rss == HSNAP_NOT_KNOWN ? account->heap_resident : account->rss;
 	return arena->kind != HSNAP_ARENA_MAPPED && (arena->system >= rss / MUCH || arena->free_resident >= rss / MUCH);
+}
+
+static int by_free(const void *a, const void *b)
+{
+	const struct hsnap_account_arena *x = a, *y = b;
+	if (x->free_resident != y->free_resident)
+		return x->free_resident < y->free_resident ? 1 : -1;
+	return x->address < y->address ? -1 : x->address > y->address;
 }
 
 static void add_arena(struct hsnap_table *table, const struct hsnap_account_arena *arena)
@@ -152,22 +164,28 @@ static void add_arena(struct hsnap_table *table, const struct hsnap_account_aren
 	hsnap_table_set(table, row, 4, name);
 }
 
-/* Where more than one arena holds much, which one it is says which threads. */
+/* Where more than one arena holds much: those, the one with most free memory first. */
 static void print_arenas(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot)
 {
+	struct hsnap_vec(struct hsnap_account_arena) great = { 0 };
 	struct hsnap_table table = { .emit = emit, .columns = columns, .num_columns = sizeof(columns) / sizeof(*columns) };
 	size_t arenas = 0;
-	for (size_t i = 0; i < snapshot->account_arenas.num; i++) {
+	bool room = true;
+	for (size_t i = 0; room && i < snapshot->account_arenas.num; i++) {
 		const struct hsnap_account_arena *arena = &snapshot->account_arenas.items[i];
 		arenas += arena->kind != HSNAP_ARENA_MAPPED;
-		if (holds_much(&snapshot->account, arena) && table.rows.num < hsnap_top(emit->options, 25))
-			add_arena(&table, arena);
+		room = !holds_much(&snapshot->account, arena) || hsnap_vec_push(&great, *arena);
 	}
-	if (table.rows.num > 1) {
+	if (great.num > 1) {
+		qsort(great.items, great.num, sizeof(*great.items), by_free);
+		for (size_t i = 0; i < great.num && i < hsnap_top(emit->options, 25); i++)
+			add_arena(&table, &great.items[i]);
 		hsnap_printf(emit, "\n%s, of which hold much:\n", hsnap_plural(arenas, "arena").text);
 		hsnap_table_print(&table);
 	}
+	emit->out.failed |= !room || table.failed;
 	hsnap_table_deinit(&table);
+	hsnap_vec_deinit(&great);
 }
 
 void hsnap_print_account(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot)

@@ -49,42 +49,13 @@ static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
 	return HSNAP_OK;
 }
 
-/* Roots first, then blocks; types come later. */
-static enum hsnap_code make_nodes(struct hsnap_work *work, struct hsnap_error *err)
-{
-	struct hsnap_graph *graph = &work->snapshot->graph;
-	enum hsnap_code code =
-		hsnap_graph_alloc_nodes(graph, (uint32_t)work->segments.num, work->num_blocks, err);
-	if (code)
-		return code;
-	for (uint32_t r = 0; r < graph->num_roots; r++) {
-		const struct hsnap_segment *segment = &work->segments.items[r];
-		graph->address[1 + r] = segment->address;
-		if (!hsnap_vec_push(&graph->roots, segment->root))
-			return hsnap_no_memory(err);
-	}
-	for (uint32_t b = 0; b < work->num_blocks; b++) {
-		const struct hsnap_block *block = &work->heap->blocks.items[b];
-		hsnap_node_id node = hsnap_first_block(graph) + b;
-		graph->address[node] = block->address;
-		graph->site[node] = block->stack < work->snapshot->stacks.num ? block->stack : HSNAP_NO_SITE;
-		graph->epoch[node] = block->epoch;
-		graph->flags[node] = (block->flags & HSNAP_BLOCK_NO_RECORD ? HSNAP_FLAG_NO_RECORD : 0) |
-				     (block->flags & HSNAP_BLOCK_OVERRUN ? HSNAP_FLAG_OVERRUN : 0);
-		uint64_t size = block->requested < block->usable ? block->requested : block->usable;
-		if (!hsnap_node_set_size(graph, node, size, block->usable))
-			return hsnap_no_memory(err);
-	}
-	return HSNAP_OK;
-}
-
 static enum hsnap_code run(struct hsnap_work *work, struct hsnap_error *err)
 {
 	static enum hsnap_code (*const steps[])(struct hsnap_work *, struct hsnap_error *) = {
 		prepare, hsnap_copy_modules, hsnap_copy_stacks, hsnap_find_segments,
 		hsnap_claim_sites, hsnap_claim_vtables, hsnap_push_types, hsnap_make_layouts,
-		hsnap_scan_roots, hsnap_name_segments, hsnap_find_holders, make_nodes,
-		hsnap_scan_blocks, hsnap_assign_types,
+		hsnap_scan_roots, hsnap_name_segments, hsnap_find_holders, hsnap_scan_blocks,
+		hsnap_assign_types,
 	};
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		enum hsnap_code code = steps[i](work, err);

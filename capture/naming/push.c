@@ -10,8 +10,9 @@
 #include "capture/naming/claims.h"
 #include "capture/naming/walk.h"
 #include "snapshot/base/cleanup.h"
+#include "snapshot/base/pages.h"
 
-#define SEEN_RUN ((uint64_t)1 << 32)
+enum { SEEN_POINTER, SEEN_RUN, NUM_SEEN };
 
 /* A block that a pointer to pointers leads to. */
 struct waiting {
@@ -25,7 +26,10 @@ struct push {
 	uint32_t hint;
 	struct hsnap_vec(uint32_t) queue;
 	struct hsnap_vec(struct waiting) waiting;
-	struct hsnap_keymap seen; /* {block, pointer}: has waited; {SEEN_RUN | block, type}: was checked */
+	/* Which element a block has waited with, which run it was checked for: the first of each in a
+	 * column, since most blocks have one at most; more of them in the map, {block, what; type}. */
+	hsnap_dtype_id *first[NUM_SEEN];
+	struct hsnap_keymap more;
 	bool failed; /* out of memory */
 };
 
@@ -33,7 +37,9 @@ static void push_deinit(struct push *push)
 {
 	hsnap_vec_deinit(&push->queue);
 	hsnap_vec_deinit(&push->waiting);
-	hsnap_keymap_deinit(&push->seen);
+	hsnap_keymap_deinit(&push->more);
+	for (int what = 0; what < NUM_SEEN; what++)
+		hsnap_pages_free(push->first[what], push->work->num_blocks, sizeof(*push->first[what]));
 }
 
 static void claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_form form, enum hsnap_rank rank)
@@ -42,17 +48,24 @@ static void claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap
 		push->failed = true;
 }
 
-static bool seen_before(struct push *push, uint64_t what, hsnap_dtype_id type)
+static bool seen_before(struct push *push, uint32_t b, int what, hsnap_dtype_id type)
 {
 	bool is_new = false;
-	if (!hsnap_keymap_at(&push->seen, (struct hsnap_key){ what, type }, &is_new))
+	hsnap_dtype_id *first = &push->first[what][b];
+	if (*first == type)
+		return true;
+	if (!*first) {
+		*first = type;
+		return false;
+	}
+	if (!hsnap_keymap_at(&push->more, (struct hsnap_key){ (uint64_t)what << 32 | b, type }, &is_new))
 		push->failed = true;
 	return !is_new;
 }
 
 static void wait_for_arrays(struct push *push, uint32_t b, hsnap_dtype_id pointer)
 {
-	if (push->work->claims[b].rank >= HSNAP_RANK_POINTER || seen_before(push, b, pointer))
+	if (push->work->claims[b].rank >= HSNAP_RANK_POINTER || seen_before(push, b, SEEN_POINTER, pointer))
 		return;
 	if (!hsnap_vec_push(&push->waiting, (struct waiting){ b, pointer }))
 		push->failed = true;
@@ -67,7 +80,7 @@ static enum hsnap_rank rank_of_run(struct push *push, uint32_t b, hsnap_dtype_id
 		return HSNAP_RANK_NONE;
 	if (!hsnap_plan_of(&work->plans, type)->num)
 		return HSNAP_RANK_GUESS;
-	if (seen_before(push, SEEN_RUN | b, type)) /* a good one has its claim since */
+	if (seen_before(push, b, SEEN_RUN, type)) /* a good one has its claim since */
 		return HSNAP_RANK_NONE;
 	return hsnap_is_run(work, b, type, 0, UINT64_MAX) ? HSNAP_RANK_RUN : HSNAP_RANK_NONE;
 }
@@ -162,6 +175,11 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 	if (!work->symbols)
 		return HSNAP_OK;
 	hsnap_auto(push_deinit) struct push push = { .work = work };
+	for (int what = 0; what < NUM_SEEN; what++) {
+		push.first[what] = hsnap_pages_alloc(work->num_blocks, sizeof(*push.first[what]));
+		if (!push.first[what])
+			return hsnap_no_memory(err);
+	}
 	hsnap_walk_init(&push.walk, work, visit, &push);
 	for (size_t i = 0; i < work->segments.num && !push.failed; i++)
 		hsnap_walk_segment(&push.walk, &work->segments.items[i]);

@@ -3,7 +3,10 @@
  * scan.c - every aligned word of live blocks and roots: does it point into a block?
  *
  * Work is cut into pieces of some megabytes.  Each piece fills a buffer of its
- * own, in order; the buffers are then laid end to end.  Memory is read once.
+ * own, in order; the buffers are then laid end to end.  Memory is read once, and
+ * that of blocks for the last time: the copy goes as the edges come, and the
+ * nodes are made when it is gone.  All of them at once would be the peak of the
+ * whole capture.
  */
 #include <stdlib.h>
 
@@ -13,6 +16,7 @@
 
 #define PIECE_BYTES ((uint64_t)4 << 20)
 #define PIECE_BLOCKS 32768u
+#define BATCH 16 /* pieces of blocks; after each the copy that they were read from is given back */
 
 struct half_edges hsnap_vec_body(struct hsnap_half_edge);
 
@@ -328,7 +332,7 @@ static void fill_piece(void *context, size_t i)
 		graph->edge_to[at] = ((block & ~HSNAP_EDGE_WEAK) + first_block) | (block & HSNAP_EDGE_WEAK);
 		graph->edge_offset[at] = piece->edges.items[e].offset;
 	}
-	hsnap_vec_deinit(&piece->edges); /* all of them twice would be the peak of the whole capture */
+	hsnap_vec_deinit(&piece->edges); /* not all of them twice */
 }
 
 /* Edges of roots come before those of blocks. */
@@ -371,14 +375,38 @@ static enum hsnap_code lay_out(struct scan *scan, struct hsnap_error *err)
 	return HSNAP_OK;
 }
 
+struct batch {
+	struct scan *scan;
+	size_t first;
+};
+
+static void scan_of_batch(void *context, size_t i)
+{
+	const struct batch *batch = context;
+	scan_block_piece(batch->scan, batch->first + i);
+}
+
+static void scan_in_batches(struct scan *scan)
+{
+	const struct hsnap_block *blocks = scan->work->heap->blocks.items;
+	for (struct batch batch = { .scan = scan }; batch.first < scan->pieces.num; batch.first += BATCH) {
+		size_t left = scan->pieces.num - batch.first, num = left < BATCH ? left : BATCH;
+		hsnap_parallel(num, scan_of_batch, &batch);
+		const struct hsnap_block *last = &blocks[scan->pieces.items[batch.first + num - 1].last - 1];
+		hsnap_target_forget(scan->work->target, num < left ? last->address + last->usable : UINT64_MAX);
+	}
+}
+
 enum hsnap_code hsnap_scan_blocks(struct hsnap_work *work, struct hsnap_error *err)
 {
 	struct scan scan = { .work = work };
 	scan.counts = hsnap_pages_alloc(work->num_blocks, sizeof(*scan.counts));
 	enum hsnap_code code;
 	if (scan.counts && cut_blocks(&scan)) {
-		hsnap_parallel(scan.pieces.num, scan_block_piece, &scan);
-		code = lay_out(&scan, err);
+		scan_in_batches(&scan);
+		code = hsnap_make_nodes(work, err);
+		if (!code)
+			code = lay_out(&scan, err);
 	} else {
 		code = hsnap_no_memory(err);
 	}

@@ -81,7 +81,7 @@ static hsnap_dtype_id resolve(const struct finder *finder, uint64_t vptr)
 	const struct hsnap_target *target = finder->work->target;
 	const struct hsnap_target_module *module = hsnap_target_module(target, vptr);
 	uint64_t top, descriptor;
-	if (!module || vptr % 8 || !hsnap_target_word(target, vptr - 16, &top) || top ||
+	if (!module || !hsnap_target_word(target, vptr - 16, &top) || top ||
 	    !hsnap_target_word(target, vptr - 8, &descriptor))
 		return 0;
 	uint32_t number = (uint32_t)(module - target->modules.items);
@@ -96,7 +96,9 @@ static hsnap_dtype_id resolve(const struct finder *finder, uint64_t vptr)
 
 static hsnap_dtype_id class_of(struct finder *finder, uint64_t vptr)
 {
-	if (vptr - finder->low >= finder->high - finder->low)
+	/* The heap lies between the modules: its own pointers would fill the map, one a block. */
+	if (vptr - finder->low >= finder->high - finder->low || vptr % 8 ||
+	    !hsnap_target_module(finder->work->target, vptr))
 		return 0;
 	bool is_new;
 	uint32_t *type = hsnap_keymap_at(&finder->classes, (struct hsnap_key){ vptr, 0 }, &is_new);

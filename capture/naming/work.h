@@ -40,6 +40,7 @@ struct hsnap_claim {
 	uint8_t conflicts; /* claims of equal rank that say otherwise; stays at 255 */
 	bool live_only;    /* a container's body: see bodies */
 };
+_Static_assert(sizeof(struct hsnap_claim) == 12, "one a block: every byte counts");
 
 /* A container's body: what is beyond `live` bytes is dead capacity. */
 struct hsnap_body {
@@ -128,8 +129,12 @@ HSNAP_CHECKED enum hsnap_code hsnap_make_layouts(struct hsnap_work *work, struct
 void hsnap_open_window(const struct hsnap_work *work, struct hsnap_window *reader, uint32_t first, uint32_t last);
 /* Fill root_edges and drop the segments that have none. */
 HSNAP_CHECKED enum hsnap_code hsnap_scan_roots(struct hsnap_work *work, struct hsnap_error *err);
-/* Fill the edges of the graph, whose nodes exist. */
+/* Make the nodes of the graph and its edges.  The copy of the target's memory is given back meanwhile:
+ * nothing can be read from it any more. */
 HSNAP_CHECKED enum hsnap_code hsnap_scan_blocks(struct hsnap_work *work, struct hsnap_error *err);
+
+/* nodes.c: roots first, then blocks; types come later. */
+HSNAP_CHECKED enum hsnap_code hsnap_make_nodes(struct hsnap_work *work, struct hsnap_error *err);
 
 /* labels.c: types of all blocks, labels where they have none. */
 HSNAP_CHECKED enum hsnap_code hsnap_assign_types(struct hsnap_work *work, struct hsnap_error *err);

@@ -102,6 +102,38 @@ bool hsnap_copy_finish(struct hsnap_copy *copy)
 	return done;
 }
 
+/* Bytes of the buffer; of a huge page memory comes back when all of it is gone. */
+static void drop(struct hsnap_copy *copy, uint64_t from, uint64_t to)
+{
+	from = (from + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	to &= ~(uint64_t)(PAGE - 1);
+	if (from >= to)
+		return;
+	if (copy->scratch < 0)
+		(void)madvise(copy->buffer + from, to - from, MADV_DONTNEED);
+	else
+		hsnap_scratch_relieve(copy->scratch, copy->buffer + from, from, to - from);
+}
+
+void hsnap_copy_forget(struct hsnap_copy *copy, uint64_t start, uint64_t end)
+{
+	uint64_t from = 0, to = 0; /* extents that lie together in the buffer are dropped at once */
+	const struct hsnap_extent *stop = copy->extents + copy->num_extents;
+	for (const struct hsnap_extent *extent = hsnap_copy_find(copy, start); extent && extent < stop; extent++) {
+		if (extent->start >= end)
+			break;
+		uint64_t low = extent->start > start ? extent->start : start, high = extent->end < end ? extent->end : end;
+		if (extent->at + (low - extent->start) != to) {
+			drop(copy, from, to);
+			from = extent->at + (low - extent->start);
+			if (low > extent->start) /* what stands before it on its page was given back before */
+				from &= ~(uint64_t)(PAGE - 1);
+		}
+		to = extent->at + (high - extent->start);
+	}
+	drop(copy, from, to);
+}
+
 const struct hsnap_extent *hsnap_copy_find(const struct hsnap_copy *copy, uint64_t address)
 {
 	size_t low = 0, high = copy->num_extents;

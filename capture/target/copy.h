@@ -70,6 +70,10 @@ static inline bool hsnap_copy_add(struct hsnap_copy *copy, uint64_t start, size_
 	return true;
 }
 
+/* Give the memory of the pages in [start, end) back; what they hold is lost.  All below `start` was
+ * given back before. */
+void hsnap_copy_forget(struct hsnap_copy *copy, uint64_t start, uint64_t end);
+
 /* The extent that holds the address, or the next one after it, or NULL. */
 const struct hsnap_extent *hsnap_copy_find(const struct hsnap_copy *copy, uint64_t address);
 

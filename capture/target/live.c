@@ -15,6 +15,7 @@ struct live {
 	struct hsnap_copy copy;
 	struct hsnap_files files;
 	struct hsnap_target *target;
+	uint64_t forgotten;   /* what lies below has been given back */
 	pthread_mutex_t lock; /* of files: those that hold no code are opened on first use */
 };
 
@@ -74,6 +75,8 @@ static size_t read_live(void *self, uint64_t address, void *to, size_t len)
 {
 	struct live *live = self;
 	size_t done = 0;
+	if (address < live->forgotten)
+		return 0;
 	while (done < len) {
 		uint64_t at = address + done;
 		if (at < address)
@@ -100,7 +103,7 @@ static const void *view_live(void *self, uint64_t address, size_t len)
 {
 	const struct live *live = self;
 	const struct hsnap_extent *extent = hsnap_copy_find(&live->copy, address);
-	if (!extent || extent->start > address || len > extent->end - address)
+	if (!extent || extent->start > address || len > extent->end - address || address < live->forgotten)
 		return NULL;
 	return live->copy.buffer + extent->at + (address - extent->start);
 }
@@ -130,6 +133,15 @@ static int open_path(void *self, const char *path)
 	return hsnap_files_open_path(&live->files, path);
 }
 
+static void forget(void *self, uint64_t address)
+{
+	struct live *live = self;
+	if (address <= live->forgotten)
+		return;
+	hsnap_copy_forget(&live->copy, live->forgotten, address);
+	live->forgotten = address;
+}
+
 static void close_live(void *self)
 {
 	struct live *live = self;
@@ -145,6 +157,7 @@ static const struct hsnap_target_ops live_ops = {
 	.next_run = next_run,
 	.open_module = open_module,
 	.open_path = open_path,
+	.forget = forget,
 	.close = close_live,
 };
 

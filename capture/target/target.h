@@ -69,6 +69,9 @@ struct hsnap_target_ops {
 	int (*open_module)(void *self, const struct hsnap_target_module *module);
 	/* A fresh descriptor of `path` as the target sees it (separate debug files), or -1. */
 	int (*open_path)(void *self, const char *path);
+	/* What lies below the address is not read again: its memory may be given back.  Called while
+	 * nobody reads; may be NULL. */
+	void (*forget)(void *self, uint64_t address);
 	void (*close)(void *self);
 };
 
@@ -103,6 +106,13 @@ static inline bool hsnap_target_next_run(const struct hsnap_target *target, uint
 					 uint64_t *start, uint64_t *end)
 {
 	return target->ops->next_run(target->self, address, start, end);
+}
+
+/* Nothing below the address will be read again, nor can be. */
+static inline void hsnap_target_forget(const struct hsnap_target *target, uint64_t address)
+{
+	if (target->ops->forget)
+		target->ops->forget(target->self, address);
 }
 
 /* The mapping or module that holds the address, or NULL.  O(log n). */

@@ -39,6 +39,13 @@ void hsnap_apart_hurry(void)
 	(void)prctl(PR_SET_TIMERSLACK, 1UL); /* short waits are short: else each takes 50 us more */
 }
 
+void hsnap_apart_rest(void)
+{
+	struct sched_param param = { .sched_priority = 0 };
+	(void)pthread_setschedparam(pthread_self(), SCHED_OTHER, &param);
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), 0);
+}
+
 void hsnap_apart_nap(long ns)
 {
 	sigset_t child;

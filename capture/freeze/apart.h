@@ -19,6 +19,9 @@ bool hsnap_apart(void *(*run)(void *), void *argument);
  * the processor.  Of the calling thread. */
 void hsnap_apart_hurry(void);
 
+/* With the others again: what takes long must not keep a processor from the target. */
+void hsnap_apart_rest(void);
+
 /* Wait until one of those that the calling thread holds may have stopped, at most for so long: it
  * takes a SIGCHLD.  Sleeping for a few microseconds over and over instead would leave a thread that
  * is on the same processor no time to get to its stop. */

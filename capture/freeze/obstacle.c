@@ -3,6 +3,7 @@
 #include "capture/freeze/obstacle.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define CAPABILITY_ADMIN 21
 
@@ -33,15 +34,32 @@ enum hsnap_code hsnap_precopy_obstacle(const struct hsnap_freeze_options *option
 	return hsnap_injection_obstacle(options, err);
 }
 
-/* Each page that the target writes while its copy is read is doubled; in the worst case each one is. */
+/* A child would be the first process of a namespace that the program has made for another. */
+static bool makes_a_namespace(const struct hsnap_freeze_options *options)
+{
+	char own[64], childs[64];
+	return hsnap_proc_link(options->proc, own, sizeof(own), "proc/%d/ns/pid", options->pid) &&
+	       hsnap_proc_link(options->proc, childs, sizeof(childs), "proc/%d/ns/pid_for_children", options->pid) &&
+	       strcmp(own, childs) != 0;
+}
+
+/* Each page that the target writes while its copy is read is doubled, in the worst case each one is;
+ * under one limit with us our own need comes on top. */
 enum hsnap_code hsnap_clone_obstacle(const struct hsnap_freeze_options *options,
 				     const struct hsnap_forecast *forecast, struct hsnap_error *err)
 {
 	enum hsnap_code code = hsnap_injection_obstacle(options, err);
-	if (code || forecast->theirs.limit == UINT64_MAX || forecast->bytes <= forecast->theirs.left)
+	if (code)
 		return code;
-	hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "it could grow by %" PRIu64 " MiB, its %s has %" PRIu64 " of %" PRIu64
-		   " MiB left", (forecast->bytes + (1 << 20) - 1) >> 20, forecast->theirs.cgroup ? "cgroup" : "machine",
-		   forecast->theirs.left >> 20, forecast->theirs.limit >> 20);
+	if (makes_a_namespace(options))
+		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "its next child is to be the first of a PID namespace");
+	const struct hsnap_headroom *ours = &forecast->ours, *theirs = &forecast->theirs;
+	bool shared = ours->limit == theirs->limit && ours->cgroup == theirs->cgroup;
+	uint64_t need = forecast->bytes + (shared ? forecast->need : 0);
+	if (theirs->limit == UINT64_MAX || need <= theirs->left)
+		return HSNAP_OK;
+	hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "it could grow by %" PRIu64 " MiB%s, its %s has %" PRIu64 " of %" PRIu64
+		   " MiB left", (forecast->bytes + (1 << 20) - 1) >> 20, shared ? ", with heapsnap beside it" : "",
+		   theirs->cgroup ? "cgroup" : "machine", theirs->left >> 20, theirs->limit >> 20);
 	return hsnap_hint(err, HSNAP_UNSUPPORTED, "raise its limit for a moment, or another --freeze");
 }

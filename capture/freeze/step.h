@@ -31,6 +31,11 @@ static inline void hsnap_step_of(const char *call, const char *what)
 	snprintf(name, sizeof(name), "%s-%s", call, what);
 	hsnap_step(name);
 }
+/* A process that outlives the killed one goes on. */
+static inline void hsnap_step_none(void)
+{
+	unsetenv("HEAPSNAP_STEP");
+}
 #else
 static inline void hsnap_step(const char *name)
 {
@@ -41,6 +46,10 @@ static inline void hsnap_step_of(const char *call, const char *what)
 {
 	(void)call;
 	(void)what;
+}
+
+static inline void hsnap_step_none(void)
+{
 }
 #endif
 

@@ -272,6 +272,10 @@ static void *run_attempt(void *argument)
 	hsnap_step("released");
 	if (a->end && a->window)
 		release_late(a);
+	if (!a->end && stop->after) {
+		hsnap_apart_rest();
+		stop->after(stop->context);
+	}
 	return NULL;
 }
 

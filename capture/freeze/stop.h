@@ -25,7 +25,9 @@ enum hsnap_stop_end {
 	HSNAP_STOP_DONE,
 	HSNAP_STOP_LATE,    /* tracee `late` did not stop within the deadline */
 	HSNAP_STOP_LONG,    /* it would have outlived max_pause_ns */
-	HSNAP_STOP_AGAIN,   /* the work asked for another attempt */
+	HSNAP_STOP_AGAIN,   /* the work asked for another attempt, with more room */
+	HSNAP_STOP_LATER,   /* the same, at a better moment */
+	HSNAP_STOP_FAILED,  /* the work failed for a reason that it knows */
 	HSNAP_STOP_GONE,    /* no such process any more */
 	HSNAP_STOP_DENIED,  /* seizing failed: sys_errno */
 	HSNAP_STOP_FOREIGN, /* a thread runs 32-bit code */
@@ -43,6 +45,9 @@ struct hsnap_stop {
 	/* Called while all threads are held.  Must neither allocate nor print.  HSNAP_STOP_DONE or
 	 * the reason why not. */
 	enum hsnap_stop_end (*work)(void *context, const struct hsnap_stop *stop);
+	/* Called in the same thread, once the target runs again, where the work is done; may be NULL.
+	 * What the work keeps hold of is let go when it returns. */
+	void (*after)(void *context);
 	void *context;
 
 	/* Answered. */

@@ -135,6 +135,8 @@ static enum hsnap_code explain(const struct hsnap_stop *stop, enum hsnap_stop_en
 		return hsnap_fail(err, HSNAP_REFUSED, 0, "it runs 32-bit code, which this version cannot read");
 	case HSNAP_STOP_DISK: return refuse_disk(stop->sys_errno, err);
 	case HSNAP_STOP_NO_MEMORY: return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+	case HSNAP_STOP_LATER:
+	case HSNAP_STOP_FAILED: break; /* the way has its own words for that */
 	case HSNAP_STOP_INTERRUPTED: return hsnap_fail(err, HSNAP_INTERRUPTED, 0, "interrupted");
 	}
 	return hsnap_fail(err, HSNAP_REFUSED, 0, "it could not be stopped");
@@ -148,7 +150,7 @@ enum hsnap_code hsnap_way_stop(struct hsnap_way *way, struct hsnap_error *err)
 		++way->ret->attempts;
 		enum hsnap_stop_end end = hsnap_stop_once(stop);
 		bool left = !stop->max_pause_ns || stop->spent_ns < stop->max_pause_ns;
-		if (end == HSNAP_STOP_LATE && left && ++late < MAX_LATE) {
+		if ((end == HSNAP_STOP_LATE || end == HSNAP_STOP_LATER) && left && ++late < MAX_LATE) {
 			/* A parent in vfork() waits for its child's exec; give it ever more time. */
 			nanosleep(&(struct timespec){ .tv_nsec = 5000000L * (1 + (long)late) }, NULL);
 			enum hsnap_code code = way->renew ? way->renew(way, 0, err) : HSNAP_OK;

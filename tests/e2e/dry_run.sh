@@ -49,6 +49,11 @@ check "… and writes nothing" not test -e none.snap
 expect "no limit" 0 '^heapsnap: held still for' "$HEAPSNAP" take -p "$service" --freeze copy --max-pause 0 -o some.snap
 check "the mode is in the file" sh -c '"$0" show --json some.snap | jq -e ".snapshot.freeze == \"copy\""' "$HEAPSNAP"
 
+# Nothing is asked of the service between the two: they must find the same.
+expect "a clone" 0 '^heapsnap: held still for [0-9.]+ ms \(clone\)' "$HEAPSNAP" take -p "$service" --freeze clone -o clone.snap
+check "… finds what a copy finds" sh -c '"$0" diff --json some.snap clone.snap | jq -e ".types | length > 5 and
+	all(.bytes_delta == 0 and .count_delta == 0)"' "$HEAPSNAP"
+check "… and leaves no child" sh -c '[ -z "$(cat /proc/$0/task/*/children)" ]' "$service"
 expect "as somebody else: exit status 3" 3 '^heapsnap: cannot take pid [0-9]+ \(.*\): not permitted' \
 	as_nobody "$work/heapsnap-nobody" take -p 1 --dry-run
 expect "… and the cure" 3 '^hint: needs CAP_SYS_PTRACE' as_nobody "$work/heapsnap-nobody" take -p 1 --dry-run

@@ -142,12 +142,42 @@ static const struct {
 	  true, "", "this kernel cannot tell which pages are written to: that came with 6.7",
 	  "its seccomp filter can only be lifted by who has none",
 	  "needs CAP_SYS_ADMIN and no seccomp filter on heapsnap: the node's root" },
+	{ "a namespace is to be made",
+	  { { "proc/812/mem", "" }, { "proc/812/status", STATUS("") }, { "proc/812/ns/pid", "=pid:[4026531836]" },
+	    { "proc/812/ns/pid_for_children", "=pid:[4026532221]" } }, false,
+	  "", "this kernel cannot tell which pages are written to: that came with 6.7",
+	  "its next child is to be the first of a PID namespace", "" },
+	{ "no namespace is to be made",
+	  { { "proc/812/mem", "" }, { "proc/812/status", STATUS("") }, { "proc/812/ns/pid", "=pid:[4026531836]" },
+	    { "proc/812/ns/pid_for_children", "=pid:[4026531836]" } }, false,
+	  "", "this kernel cannot tell which pages are written to: that came with 6.7", "", "" },
+	{ "no room for a doubled target",
+	  { { "proc/812/mem", "" }, { "proc/812/status", STATUS("") }, { "proc/meminfo", "MemTotal: 9999999 kB\nMemAvailable: 999999 kB\n" },
+	    { "proc/812/cgroup", "0::/c\n" }, { "sys/fs/cgroup/c/memory.max", "4194304\n" },
+	    { "sys/fs/cgroup/c/memory.current", "2097152\n" } }, false,
+	  "", "this kernel cannot tell which pages are written to: that came with 6.7",
+	  "it could grow by 3 MiB, its cgroup has 2 of 4 MiB left", "raise its limit for a moment, or another --freeze" },
+	{ "no room for both",
+	  { { "proc/812/mem", "" }, { "proc/812/status", STATUS("") },
+	    { "proc/meminfo", "MemTotal: 65536 kB\nMemAvailable: 34816 kB\n" }, { "proc/812/cgroup", "0::/\n" } }, false,
+	  "", "this kernel cannot tell which pages are written to: that came with 6.7",
+	  "it could grow by 3 MiB, with heapsnap beside it, its machine has 34 of 64 MiB left", NULL },
 	{ "too little memory",
 	  { { "proc/812/mem", "" }, { "proc/812/status", STATUS("") },
 	    { "proc/meminfo", "MemTotal: 65536 kB\nMemAvailable: 16384 kB\n" } }, false,
 	  "needs 32 MiB, this machine has 16 of 64 MiB left", "needs 32 MiB, this machine has 16 of 64 MiB left",
 	  "needs 32 MiB, this machine has 16 of 64 MiB left", NULL },
 };
+
+/* "=TEXT" is a link. */
+static void put_file(const struct hsnap_proc *proc, const char *path, const char *text)
+{
+	tree_write(proc, path, text);
+	if (text[0] != '=')
+		return;
+	unlinkat(proc->root, path, 0);
+	cr_assert_eq(symlinkat(text + 1, proc->root, path), 0);
+}
 
 ParameterizedTestParameters(forecast, trees)
 {
@@ -164,8 +194,9 @@ ParameterizedTest(size_t *row, forecast, trees)
 	struct hsnap_forecast forecast;
 	tree_create(&proc);
 	tree_write(&proc, "proc/self/status", OURS(ALL_CAPS));
+	tree_write(&proc, "proc/self/mountinfo", "30 22 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n");
 	for (size_t i = 0; i < 6 && trees[*row].files[i].path; i++)
-		tree_write(&proc, trees[*row].files[i].path, trees[*row].files[i].text);
+		put_file(&proc, trees[*row].files[i].path, trees[*row].files[i].text);
 	tree_write(&proc, "proc/812/maps", "1000-301000 rw-p 00000000 00:00 0 \n");
 	tree_write(&proc, "proc/812/smaps_rollup", "1000-301000 ---p 0 0 0 [rollup]\nAnonHugePages:  2048 kB\n");
 	struct hsnap_freeze_options options = {

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* unforked.c - the flags of mappings.  Source: proc_pid_smaps(5), Linux fs/proc/task_mmu.c. */
+#include "capture/freeze/unforked.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "snapshot/base/cleanup.h"
+
+/* Is the two-letter word in a line of such? */
+static bool has_flag(const char *line, const char *flag)
+{
+	const char *at = line + strcspn(line, " \n");
+	while (*at == ' ') {
+		at += strspn(at, " ");
+		size_t len = strcspn(at, " \n");
+		if (len == 2 && !memcmp(at, flag, 2))
+			return true;
+		at += len;
+	}
+	return false;
+}
+
+bool hsnap_unforked_parse(struct hsnap_unforked *unforked, const char *smaps)
+{
+	struct hsnap_range range = { 0 };
+	for (const char *line = smaps; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		uint64_t start, end;
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &start, &end) == 2 && start < end) {
+			range = (struct hsnap_range){ start, end };
+		} else if (!strncmp(line, "VmFlags:", 8)) {
+			unforked->faults |= has_flag(line, "um") || has_flag(line, "uw") || has_flag(line, "ui");
+			if ((has_flag(line, "dc") || has_flag(line, "wf")) && range.end &&
+			    !hsnap_vec_push(&unforked->ranges, range))
+				return false;
+		}
+	}
+	return true;
+}
+
+bool hsnap_unforked_find(struct hsnap_unforked *unforked, const struct hsnap_proc *proc, pid_t pid)
+{
+	hsnap_auto(hsnap_freep) char *smaps = hsnap_proc_read(proc, "proc/%d/smaps", pid);
+	*unforked = (struct hsnap_unforked){ 0 };
+	return !smaps || hsnap_unforked_parse(unforked, smaps);
+}
+
+bool hsnap_unforked_has(const struct hsnap_unforked *unforked, uint64_t address)
+{
+	size_t low = 0, high = unforked->ranges.num;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (address < unforked->ranges.items[middle].end)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low < unforked->ranges.num && unforked->ranges.items[low].start <= address;
+}
+
+void hsnap_unforked_deinit(struct hsnap_unforked *unforked)
+{
+	hsnap_vec_deinit(&unforked->ranges);
+}

@@ -22,9 +22,11 @@ struct hsnap_glibc_arena {
 	uint64_t top;          /* the chunk at the end of its newest heap */
 	uint64_t system;       /* bytes that it has from the system */
 	uint64_t heads;        /* of these, what is no chunk: heads of heaps and the like; filled by the walk */
+	uint64_t brk_start;    /* of a main one: where its chunks began, 0: unknown; filled by the walk */
 	uint32_t ring;         /* arenas of one libc have one number */
 	bool main;             /* in a module's data, its chunks on brk; else in a heap of its own */
 	bool contiguous;       /* a main arena of which all came from brk, as far as it knows */
+	bool pieces;           /* a main arena that lies in more than one piece; filled by the walk */
 	bool locked;           /* a thread was at work in it */
 };
 

@@ -18,6 +18,7 @@
 #define SMALL_BINS 64u
 #define NUM_FASTBINS 10u
 #define MAX_LIST 65536u
+#define STORAGE 4096u /* of a thread, looked at for its cache */
 
 static const struct layout {
 	uint64_t usable;
@@ -159,6 +160,14 @@ static void vote(struct walk *walk, struct tally *tally)
 
 /* ---- caches of threads ---- */
 
+static bool is_layout(uint64_t usable)
+{
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
+		if (layouts[i].usable == usable)
+			return true;
+	return false;
+}
+
 static bool read_cache(const struct walk *walk, const struct hsnap_block *block, struct cache *ret)
 {
 	uint8_t bytes[MAX_BINS * 10];
@@ -273,6 +282,21 @@ static bool go_through_caches(struct sorting *sorting, bool mark)
 	return true;
 }
 
+/* An empty cache shows by nothing but that a thread's storage leads to it.  libc's thread-locals lie right
+ * before the control block. */
+static void label_empty_caches(struct walk *walk)
+{
+	for (size_t t = 0; t < walk->target->threads.num && walk->caches.num; t++) {
+		uint64_t pointer = walk->target->threads.items[t].thread_pointer, word;
+		for (uint64_t back = 8; back <= STORAGE && hsnap_window_word(&walk->links, pointer - back, &word); back += 8) {
+			size_t found = word % 16 ? SIZE_MAX : hsnap_heap_find(walk->heap, word);
+			struct hsnap_block *block = found != SIZE_MAX ? &walk->heap->blocks.items[found] : NULL;
+			if (block && block->address == word && is_layout(block->usable))
+				block->flags |= HSNAP_BLOCK_ALLOCATOR;
+		}
+	}
+}
+
 /* ---- fastbins ---- */
 
 /* Follow an arena's list; how many chunks it has, 0 where it does not end as it should. */
@@ -381,6 +405,7 @@ bool hsnap_glibc_sort_out_cached(struct walk *walk)
 	sorting.mixed = sorting.tally[1].members > sorting.tally[0].members;
 	if (!go_through_caches(&sorting, true))
 		return false;
+	label_empty_caches(walk);
 	go_through_fastbins(&sorting, true);
 	return move_cached(&sorting);
 }

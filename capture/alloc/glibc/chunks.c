@@ -16,11 +16,6 @@
 
 static bool add_free(struct walk *walk, const struct run *run, uint64_t start, uint64_t end, enum hsnap_free_kind kind)
 {
-	struct hsnap_free *last = walk->heap->free.num ? &walk->heap->free.items[walk->heap->free.num - 1] : NULL;
-	if (kind == HSNAP_FREE_OTHER && last && last->kind == kind && last->end == start && last->arena == run->arena) {
-		last->end = end; /* two posts */
-		return true;
-	}
 	return hsnap_vec_push(&walk->heap->free, (struct hsnap_free){ start, end, run->arena, (uint8_t)kind });
 }
 
@@ -51,8 +46,7 @@ static bool is_listed(struct walk *walk, uint64_t at)
 	       hsnap_window_word(&walk->links, forward + 24, &back) && back == at;
 }
 
-/* Does a chain of chunks from here lead to the top, to the end, or far enough? */
-static bool leads_on(struct walk *walk, const struct run *run, uint64_t at)
+bool hsnap_glibc_leads_on(struct walk *walk, const struct run *run, uint64_t at)
 {
 	uint64_t head;
 	for (unsigned i = 0; i < MIN_CHAIN; i++) {
@@ -74,7 +68,7 @@ static bool leads_on(struct walk *walk, const struct run *run, uint64_t at)
 static uint64_t find_chain(struct walk *walk, const struct run *run, uint64_t at)
 {
 	for (; at < run->end; at += 16)
-		if (leads_on(walk, run, at))
+		if (hsnap_glibc_leads_on(walk, run, at))
 			return at;
 	return run->end;
 }
@@ -106,8 +100,11 @@ static bool add_gap(struct walk *walk, struct run *run, uint64_t before, uint64_
 static bool add_chunk(struct walk *walk, struct run *run, uint64_t at, uint64_t size)
 {
 	uint64_t end = at + size, next = 0;
-	if (size == FENCE)
-		return add_free(walk, run, at, end, HSNAP_FREE_OTHER);
+	if (size == FENCE) {
+		walk->arenas.items[run->arena - 1].heads += FENCE;
+		walk->heap->arenas.items[run->arena].walked -= FENCE;
+		return true;
+	}
 	if (end == run->end) /* a top that the arena has left and not yet fenced off, or not yet moved to */
 		return add_free(walk, run, at, end, HSNAP_FREE_TOP);
 	if (!hsnap_window_word(&walk->window, end + 8, &next))
@@ -127,7 +124,7 @@ static bool walk_chain(struct walk *walk, struct run *run, uint64_t *at, uint64_
 	while (*at < run->end) {
 		/* After posts may begin what somebody else has taken from brk. */
 		*ret_fenced = posts >= 2 && run->kind == RUN_MAIN;
-		if (*ret_fenced && !leads_on(walk, run, *at))
+		if (*ret_fenced && !hsnap_glibc_leads_on(walk, run, *at))
 			break;
 		if (*at == run->top) {
 			if (!add_free(walk, run, *at, run->end, HSNAP_FREE_TOP))

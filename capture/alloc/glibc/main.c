@@ -2,26 +2,56 @@
 /* main.c - where the chunks of a main arena are. */
 #include "capture/alloc/glibc/walk.h"
 
-/* All of it in one piece that ends with its top. */
-static bool add_contiguous(struct walk *walk, uint32_t index)
+/* Where its chunks began, and what blocks have that are mappings of their own. */
+static void read_params(struct walk *walk, struct hsnap_glibc_arena *arena, uint64_t start)
+{
+	struct params params;
+	if (!hsnap_glibc_find_params(walk, arena, start, &params) && !hsnap_glibc_find_params(walk, arena, 0, &params)) {
+		walk->params_missing = true;
+		return;
+	}
+	arena->brk_start = params.brk_start;
+	walk->heap->arenas.items[0].system += params.mapped_bytes;
+}
+
+/* All of it in one piece that begins here and holds its top? */
+static bool try_start(struct walk *walk, uint32_t index, uint64_t start, struct run *ret)
+{
+	const struct hsnap_glibc_arena *arena = &walk->arenas.items[index];
+	struct run run = { .start = (start + 15) & ~15ull, .top = arena->top, .arena = index + 1, .kind = RUN_MAIN };
+	if (!start || start > arena->top || arena->system > UINT64_MAX - start)
+		return false;
+	run.end = start + arena->system;
+	*ret = run;
+	return run.end > arena->top && hsnap_target_mapping(walk->target, run.end - 1) && hsnap_glibc_leads_on(walk, &run, run.start);
+}
+
+static bool add_main(struct walk *walk, uint32_t index)
 {
 	struct hsnap_glibc_arena *arena = &walk->arenas.items[index];
 	uint64_t head;
-	if (!arena->top || !hsnap_target_word(walk->target, arena->top + 8, &head))
+	struct run run;
+	/* Before its first chunk an arena's top leads to its own lists. */
+	if ((arena->top >= arena->start && arena->top < arena->end) || !hsnap_target_word(walk->target, arena->top + 8, &head))
 		return true;
-	uint64_t end = arena->top + SIZE(head);
-	if (end < arena->top || arena->system > end)
+	/* Where a thread was just making it larger, its size and its top may not be of one moment. */
+	uint64_t start = arena->top + SIZE(head) - arena->system;
+	read_params(walk, arena, start);
+	if (!arena->contiguous || (!try_start(walk, index, arena->brk_start, &run) && !try_start(walk, index, start, &run))) {
+		arena->pieces = true;
 		return true;
-	uint64_t start = (end - arena->system + 15) & ~15ull;
-	arena->heads += start - (end - arena->system);
-	struct run run = { .start = start, .end = end, .top = arena->top, .arena = index + 1, .kind = RUN_MAIN };
-	return run.start >= run.end || hsnap_vec_push(&walk->runs, run);
+	}
+	arena->heads += run.start - (run.end - arena->system);
+	return hsnap_vec_push(&walk->runs, run);
 }
 
 bool hsnap_glibc_main_runs(struct walk *walk)
 {
-	for (uint32_t i = 0; i < walk->arenas.num; i++)
-		if (walk->arenas.items[i].main && !add_contiguous(walk, i))
+	bool pieces = false;
+	for (uint32_t i = 0; i < walk->arenas.num; i++) {
+		if (walk->arenas.items[i].main && !add_main(walk, i))
 			return false;
-	return true;
+		pieces |= walk->arenas.items[i].pieces;
+	}
+	return !pieces || hsnap_glibc_piece_runs(walk);
 }

@@ -8,31 +8,9 @@
  * leaves the one before as it is; mremap_chunk() then changes the second alone.  The kernel makes
  * one mapping of several that lie side by side, so each page is looked at that no chunk explains.
  */
-#include <string.h>
-
 #include "capture/alloc/glibc/walk.h"
 
 #define MAX_MAPPED ((uint64_t)1 << 47)
-
-static bool is_private_memory(const struct hsnap_target *target, const struct hsnap_mapping *mapping)
-{
-	const char *path = hsnap_str(&target->strings, mapping->path);
-	if (mapping->module || !(mapping->prot & HSNAP_PROT_WRITE) || mapping->prot & HSNAP_PROT_SHARED)
-		return false;
-	return (!mapping->inode && (!*path || !strncmp(path, "[anon:", 6))) || !strncmp(path, "/anon_hugepage", 14);
-}
-
-/* Is all of it private memory? */
-static bool is_private_range(const struct hsnap_target *target, uint64_t start, uint64_t end)
-{
-	while (start < end) {
-		const struct hsnap_mapping *mapping = hsnap_target_mapping(target, start);
-		if (!mapping || !is_private_memory(target, mapping))
-			return false;
-		start = mapping->end;
-	}
-	return true;
-}
 
 static bool is_chunk(struct walk *walk, uint64_t mapping, uint64_t at, struct run *ret)
 {
@@ -56,31 +34,31 @@ static bool find_chunk(struct walk *walk, uint64_t mapping, struct run *ret)
 		uint64_t at = ((mapping + 16 + alignment - 1) & ~(alignment - 1)) - 16;
 		if (at - mapping < MIN_CHUNK)
 			at += alignment;
-		if (is_chunk(walk, mapping, at, &moved) && is_private_range(walk->target, mapping, moved.end)) {
+		if (is_chunk(walk, mapping, at, &moved) && hsnap_glibc_is_private(walk->target, mapping, moved.end)) {
 			*ret = moved;
 			return true;
 		}
 	}
 	*ret = whole;
-	return is_private_range(walk->target, mapping, whole.end);
+	return hsnap_glibc_is_private(walk->target, mapping, whole.end);
 }
 
-/* From `start` to `end`, which no other run explains. */
-static bool search(struct walk *walk, uint64_t start, uint64_t end)
+/* From *at to `end`, which no other run explains; *at is then beyond it. */
+static bool search(struct walk *walk, uint64_t *at, uint64_t end)
 {
 	uint64_t run_start, run_end;
-	while (start < end && hsnap_target_next_run(walk->target, start, &run_start, &run_end) && run_start < end) {
+	while (*at < end && hsnap_target_next_run(walk->target, *at, &run_start, &run_end)) {
 		struct run found;
-		start = (run_start + PAGE - 1) & ~(PAGE - 1);
-		if (start >= end)
-			break;
-		if (!find_chunk(walk, start, &found)) {
-			start += PAGE;
+		*at = (run_start + PAGE - 1) & ~(PAGE - 1);
+		if (*at >= end)
+			return true;
+		if (!find_chunk(walk, *at, &found)) {
+			*at += PAGE;
 			continue;
 		}
 		if (!hsnap_vec_push(&walk->runs, found))
 			return false;
-		start = found.end;
+		*at = found.end;
 	}
 	return true;
 }
@@ -88,20 +66,22 @@ static bool search(struct walk *walk, uint64_t start, uint64_t end)
 bool hsnap_glibc_mapped_runs(struct walk *walk)
 {
 	size_t num = walk->runs.num, next = 0; /* runs of arenas, in order */
+	uint64_t at = 0;
 	for (size_t i = 0; i < walk->target->mappings.num; i++) {
 		const struct hsnap_mapping *mapping = &walk->target->mappings.items[i];
-		if (!is_private_memory(walk->target, mapping))
-			continue;
-		uint64_t at = mapping->start;
-		while (next < num && walk->runs.items[next].end <= at)
-			next++;
-		for (size_t other = next; other < num && walk->runs.items[other].start < mapping->end; other++) {
-			if (!search(walk, at, walk->runs.items[other].start))
+		uint64_t from = hsnap_glibc_private_from(walk->target, mapping);
+		at = at > from ? at : from;
+		while (at < mapping->end) {
+			while (next < num && walk->runs.items[next].end <= at)
+				next++;
+			uint64_t end = next < num ? walk->runs.items[next].start : UINT64_MAX;
+			if (!search(walk, &at, end < mapping->end ? end : mapping->end))
 				return false;
-			at = walk->runs.items[other].end;
+			if (next < num && at >= end && at < walk->runs.items[next].end)
+				at = walk->runs.items[next].end;
+			else if (at < mapping->end && at < end)
+				break; /* nothing more is in the copy */
 		}
-		if (!search(walk, at, mapping->end))
-			return false;
 	}
 	return true;
 }

@@ -39,21 +39,29 @@ static bool read_all(struct walk *walk)
 static void sum_up(struct walk *walk)
 {
 	struct hsnap_heap *heap = walk->heap;
-	const struct hsnap_arena *short_one = NULL;
+	const struct hsnap_arena *odd = NULL;
 	for (size_t i = 0; i < heap->arenas.num; i++) {
-		const struct hsnap_arena *arena = &heap->arenas.items[i];
+		struct hsnap_arena *arena = &heap->arenas.items[i];
 		uint64_t heads = i ? walk->arenas.items[i - 1].heads : 0;
-		uint64_t expected = !i ? arena->walked : arena->system > heads ? arena->system - heads : 0;
+		uint64_t expected = arena->system > heads ? arena->system - heads : 0;
+		if (!i && (walk->params_missing || expected < arena->walked)) /* one may just be coming or going */
+			expected = arena->walked;
 		heap->walked_bytes += arena->walked;
-		heap->expected_bytes += expected > arena->walked ? expected : arena->walked;
-		if (expected > arena->walked && !short_one)
-			short_one = arena;
+		heap->expected_bytes += expected;
+		if (expected != arena->walked && !odd)
+			odd = arena;
 	}
-	if (heap->expected_bytes > heap->walked_bytes)
-		snprintf(heap->partial, sizeof(heap->partial),
-			 "%" PRIu64 " of %" PRIu64 " bytes of the heap could not be walked (arena 0x%" PRIx64 "%s)",
-			 heap->expected_bytes - heap->walked_bytes, heap->expected_bytes, short_one->address,
-			 short_one->locked ? ", at work at the stop" : "");
+	if (!odd)
+		return;
+	char where[80] = "mappings of their own";
+	if (odd->address)
+		snprintf(where, sizeof(where), "arena 0x%" PRIx64 "%s", odd->address, odd->locked ? ", at work at the stop" : "");
+	if (heap->walked_bytes < heap->expected_bytes)
+		snprintf(heap->partial, sizeof(heap->partial), "%" PRIu64 " of %" PRIu64 " bytes of the heap could not be walked (%s)",
+			 heap->expected_bytes - heap->walked_bytes, heap->expected_bytes, where);
+	else
+		snprintf(heap->partial, sizeof(heap->partial), "%" PRIu64 " bytes of the heap were walked that should not be there (%s)",
+			 heap->walked_bytes - heap->expected_bytes, where);
 }
 
 enum hsnap_code hsnap_glibc_heap_read(const struct hsnap_target *target, struct hsnap_heap *ret,

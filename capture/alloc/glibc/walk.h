@@ -38,13 +38,32 @@ struct walk {
 	struct hsnap_vec(uint64_t) members;   /* scratch of caches.c */
 	uint64_t *marks;                      /* chunks on the lists of caches */
 	uint64_t num_marks;
+	bool params_missing;                  /* heap->arenas.items[0].system does not say all */
 	uint64_t lost;                        /* bytes between chunks whose heads make no sense */
 };
+
+/* Where in a mapping memory begins that an allocator may have got from the system; its end: nowhere. */
+uint64_t hsnap_glibc_private_from(const struct hsnap_target *target, const struct hsnap_mapping *mapping);
+bool hsnap_glibc_is_private(const struct hsnap_target *target, uint64_t start, uint64_t end);
 
 /* Each appends to walk->runs and to heap->regions; false: out of memory. */
 bool hsnap_glibc_heap_runs(struct walk *walk);
 bool hsnap_glibc_main_runs(struct walk *walk);
 bool hsnap_glibc_mapped_runs(struct walk *walk);
+
+bool hsnap_glibc_piece_runs(struct walk *walk); /* called by main_runs, for arenas marked so */
+
+/* What malloc keeps for all arenas of a libc. */
+struct params {
+	uint64_t brk_start;    /* where the main arena's chunks began */
+	uint64_t mapped_bytes; /* of blocks with mappings of their own */
+};
+
+/* `start`: where the main arena's chunks should begin, 0: unknown; false: not found. */
+bool hsnap_glibc_find_params(struct walk *walk, const struct hsnap_glibc_arena *arena, uint64_t start, struct params *ret);
+
+/* Do chunks follow each other from here to the run's top, to its end, or for a while? */
+bool hsnap_glibc_leads_on(struct walk *walk, const struct run *run, uint64_t at);
 
 /* Put the runs in order; one that overlaps the one before is the work of a damaged head and goes. */
 void hsnap_glibc_sort_runs(struct walk *walk);

@@ -202,12 +202,12 @@ static void missing(struct row *row, const struct judge *judge, const struct kno
 static void extra(struct row *row, const struct judge *judge, const struct hsnap_block *walked, bool ledger,
 		  uint64_t *unexplained)
 {
-	struct known block = { walked->address, walked->usable, walked->flags & HSNAP_BLOCK_NO_RECORD };
+	struct known block = { walked->address, walked->usable, walked->flags & (HSNAP_BLOCK_NO_RECORD | HSNAP_BLOCK_ALLOCATOR) };
 	if (ledger && is_dtv(judge->target, walked->address, walked->usable)) {
 		row->dtvs++;
 		return;
 	}
-	if (judge->of == HSNAP_HEAP_AGENT && block.no_record && is_cache(judge->target, &block)) {
+	if (block.no_record && is_cache(judge->target, &block)) {
 		row->caches++;
 		return;
 	}

@@ -23,6 +23,7 @@ static const struct {
 	{ "usable_to_the_last_byte", 3, 1 },
 	{ "cached", 3, 1 },
 	{ "threads", 19, 3 },
+	{ "brk_blocked", 3, 1 },
 	{ "foreign_brk", 3, 1 },
 	{ "forked", 3, 1 },
 	{ "forked_child", 24, 3 },

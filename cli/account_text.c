@@ -113,11 +113,11 @@ static void add_memory(struct hsnap_line *to, const struct hsnap_emit *emit, con
 		       const struct hsnap_account_sums *sums)
 {
 	bool requested = snapshot->facts.basis == HSNAP_BASIS_REQUESTED;
-	bool agent = !strcmp(hsnap_text(snapshot, snapshot->facts.source), "agent");
 	hsnap_line_add(to, "\nmemory\n");
 	add_line(to, requested ? "live blocks, as requested" : "live blocks, as usable", sums->live, "");
 	add_absent(to, snapshot, sums);
-	add_line(to, agent ? "headers, rounding, the agent's 8 bytes a block" : "headers, rounding", sums->overhead, "");
+	/* What was asked for is known by the agent alone. */
+	add_line(to, requested ? "headers, rounding, the agent's 8 bytes a block" : "headers, rounding", sums->overhead, "");
 	add_free(to, snapshot, sums);
 	if (!sums->rss_known) {
 		add_line(to, "= the heap, as far as it was captured",
@@ -242,8 +242,8 @@ void hsnap_print_account_growth(struct hsnap_emit *emit, const struct hsnap_snap
 	if (growth.rss_known)
 		add_growth(&text, &growth);
 	else
-		hsnap_line_addf(&text, "  not known: of %s the RSS was not captured\n",
-				a.rss_known ? "the last" : b.rss_known ? "the first" : "neither");
+		hsnap_line_addf(&text, "  not known: the RSS was captured %s\n",
+				a.rss_known ? "of the first, not of the last" : b.rss_known ? "of the last, not of the first" : "of neither");
 	hsnap_print(emit, hsnap_line_text(&text));
 	hsnap_line_deinit(&text);
 }

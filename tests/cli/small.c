@@ -149,6 +149,64 @@ static void write_spaces(void)
 	save(s, "spaces.snap");
 }
 
+static void add_part(struct hsnap_snapshot *s, enum hsnap_part_kind kind, const char *name, uint64_t resident)
+{
+	struct hsnap_account_part part = { .kind = (uint8_t)kind, .name = text(s, name), .count = 2, .size = 2 * resident,
+					   .resident = resident };
+	must(hsnap_vec_push(&s->account_parts, part), "no memory");
+}
+
+static void add_arena(struct hsnap_snapshot *s, enum hsnap_arena_kind kind, uint64_t address, uint64_t system, uint64_t free)
+{
+	struct hsnap_account_arena arena = { .address = address, .kind = (uint8_t)kind, .system = system, .walked = system,
+					     .free = free, .free_resident = free / 2, .cached = free / 8, .biggest_free = free / 4,
+					     .locked = address == 0x7f0008000030 };
+	must(hsnap_vec_push(&s->account_arenas, arena), "no memory");
+}
+
+/* Every line that a memory account can have; `later`: and how they grow. */
+static void write_memory(bool later, const char *name)
+{
+	struct hsnap_snapshot *s = make(&(struct graph_text){ .types = TYPES, .roots = "global:g=Cart",
+		.blocks = "n*2:Node/1000000+24", .edges = "g>n0 n0>n1" }, "walker", 39, later ? 90 : 0);
+	s->account = (struct hsnap_account){
+		.known = true, .rss = later ? 9501184 : 7000064, .rss_anon = 6000640, .rss_file = 900096, .rss_shmem = 99328,
+		.swap = 1048576, .huge = later ? 4194304 : 0, .cgroup_limit = later ? HSNAP_NOT_KNOWN : 16777216,
+		.cgroup_use = 8388608, .cgroup_swap = 1048576, .heap_resident = later ? 6000000 : 3500000,
+		.live_resident = later ? 1900000 : 1200000, .live_resident_usable = later ? 1900048 : 1200012,
+		.live_swapped = later ? 0 : 500000, .free = later ? 5000000 : 2500000, .free_resident = later ? 3900000 : 2000000,
+		.free_count = 7, .biggest_free = later ? 4500000 : 1000000,
+	};
+	add_part(s, HSNAP_PART_STACK, "walker", 32768);
+	add_part(s, HSNAP_PART_MODULE, "/lib/x86_64-linux-gnu/libc.so.6", 1500000);
+	add_part(s, HSNAP_PART_FILE, "/var/lib/walker/map\033[2J", 700000);
+	add_part(s, HSNAP_PART_SHARED, "/dev/shm/walker", 600000);
+	add_part(s, HSNAP_PART_ANONYMOUS, "", 500000);
+	add_part(s, HSNAP_PART_AGENT, "", 204800);
+	add_arena(s, HSNAP_ARENA_MAPPED, 0, 1048576, 0);
+	add_arena(s, HSNAP_ARENA_MAIN, 0x7f00000aac60, 900000, 400000);
+	add_arena(s, HSNAP_ARENA_THREADS, 0x7f0004000030, 8192, 4000);
+	add_arena(s, HSNAP_ARENA_THREADS, 0x7f0008000030, 1300000, 1200000);
+	save(s, name);
+}
+
+/* Of a core nothing is known but the heap. */
+static void write_core(void)
+{
+	struct hsnap_snapshot *s = make(&(struct graph_text){ .types = TYPES, .roots = "global:g=Cart",
+		.blocks = "n*2:Node/1000000+24", .edges = "g>n0 n0>n1" }, "walker", 39, 120);
+	s->facts.source = text(s, "core");
+	s->facts.basis = HSNAP_BASIS_USABLE;
+	s->account = (struct hsnap_account){
+		.known = true, .rss = HSNAP_NOT_KNOWN, .rss_anon = HSNAP_NOT_KNOWN, .rss_file = HSNAP_NOT_KNOWN,
+		.rss_shmem = HSNAP_NOT_KNOWN, .swap = HSNAP_NOT_KNOWN, .huge = HSNAP_NOT_KNOWN, .cgroup_limit = HSNAP_NOT_KNOWN,
+		.cgroup_use = HSNAP_NOT_KNOWN, .cgroup_swap = HSNAP_NOT_KNOWN, .heap_resident = 3500000,
+		.live_resident = 1900000, .live_resident_usable = 1900048, .free = 1600000, .free_resident = 1500000,
+		.free_count = 7, .biggest_free = 1000000,
+	};
+	save(s, "core.snap");
+}
+
 int main(int argc, char **argv)
 {
 	must(argc == 2, "usage: small DIR");
@@ -161,5 +219,8 @@ int main(int argc, char **argv)
 	write_paths();
 	write_clean();
 	write_spaces();
+	write_memory(false, "memory1.snap");
+	write_memory(true, "memory2.snap");
+	write_core();
 	return 0;
 }

@@ -26,6 +26,7 @@
 #include "capture/freeze/apart.h"
 #include "capture/freeze/borrow.h"
 #include "capture/freeze/freeze.h"
+#include "capture/freeze/growth.h"
 #include "capture/freeze/guard.h"
 #include "capture/freeze/pieces.h"
 #include "capture/freeze/step.h"
@@ -37,12 +38,10 @@
 #define PAGE ((size_t)4096)
 #define SPARE_LOST 4096           /* ranges that cannot be read, while nothing is to be allocated */
 #define BIRTH_NS 2000000000u
-#define WATCH_NS 10000000u        /* between looks at the target's room */
-#define RESERVE ((uint64_t)32 << 20) /* what is left to the target when we give up; of a small room a quarter */
 #define REAP_NS 5000000000u
 
 /* Why it is not, or was not, to be read. */
-enum failure { FINE, NO_LOAN, NO_CHILD, NO_ROOM, INTERRUPTED, UNREADABLE };
+enum failure { FINE, NO_LOAN, NO_CHILD, NO_ROOM, NO_THREAD, INTERRUPTED, UNREADABLE };
 
 struct clone_work {
 	struct hsnap_way way;
@@ -54,8 +53,7 @@ struct clone_work {
 	enum failure failure;
 	enum hsnap_loan loan;
 	int sys_errno;
-	uint64_t reserve;
-	struct hsnap_headroom room; /* of the target, when it was given up */
+	struct hsnap_headroom room; /* of the target: before, and when it was given up */
 };
 
 /* ---- while the target stands still ---- */
@@ -166,6 +164,8 @@ static enum hsnap_stop_end clone_in_stop(void *context, const struct hsnap_stop 
 		end = HSNAP_STOP_LONG;
 	if (end)
 		return end;
+	if (way->options->witness)
+		way->options->witness(way->options->witness_context);
 	work->failure = fork_target(work, stop);
 	if (work->failure == NO_LOAN)
 		return work->loan > HSNAP_LOAN_NO_STACK ? HSNAP_STOP_FAILED : HSNAP_STOP_LATER;
@@ -174,25 +174,12 @@ static enum hsnap_stop_end clone_in_stop(void *context, const struct hsnap_stop 
 
 /* ---- while it runs again ---- */
 
-/* Is there still room for what it writes to? */
-static bool has_room(struct clone_work *work, uint64_t *looked)
-{
-	uint64_t now = hsnap_now(CLOCK_MONOTONIC);
-	if (now - *looked < WATCH_NS)
-		return true;
-	*looked = now;
-	work->room = hsnap_proc_headroom_of(work->way.options->proc, work->way.options->pid);
-	return work->room.left >= work->reserve;
-}
-
 static enum failure read_forked(struct clone_work *work, int mem, const struct hsnap_piece *piece, uint64_t start,
-				uint64_t end, uint64_t *looked)
+				uint64_t end)
 {
 	for (uint64_t at = start; at < end;) {
 		if (hsnap_stop_is_interrupted(&work->way.stop))
 			return INTERRUPTED;
-		if (!has_room(work, looked))
-			return NO_ROOM;
 		size_t size = end - at < READ ? (size_t)(end - at) : READ;
 		ssize_t n = pread(mem, work->way.copy.buffer + piece->at + (at - piece->start), size, (off_t)at);
 		if (!n || (n < 0 && errno == ESRCH))
@@ -211,7 +198,6 @@ static enum failure read_forked(struct clone_work *work, int mem, const struct h
 static enum failure read_pieces(struct clone_work *work, int mem, const struct hsnap_plan *childs)
 {
 	struct hsnap_pieces pieces = hsnap_pieces_of(&work->way.plan, &work->unforked);
-	uint64_t looked = 0;
 	size_t range = 0;
 	for (struct hsnap_piece piece; hsnap_pieces_next(&pieces, &piece);) {
 		uint64_t at = piece.start;
@@ -226,7 +212,7 @@ static enum failure read_pieces(struct clone_work *work, int mem, const struct h
 				continue;
 			}
 			uint64_t end = childs->ranges[range].end < piece.end ? childs->ranges[range].end : piece.end;
-			enum failure failure = read_forked(work, mem, &piece, at, end, &looked);
+			enum failure failure = read_forked(work, mem, &piece, at, end);
 			if (failure)
 				return failure;
 			at = end;
@@ -255,7 +241,18 @@ static void read_and_end(void *context)
 	struct clone_work *work = context;
 	hsnap_step("child-left");
 	work->lost[1].num = 0;
-	work->failure = read_child(work);
+	struct hsnap_growth growth;
+	if (!hsnap_growth_watch(&growth, work->way.options->proc, work->way.stop.pid, work->child,
+				hsnap_growth_reserve(&work->room))) {
+		work->failure = NO_THREAD;
+	} else {
+		work->failure = read_child(work);
+		hsnap_growth_end(&growth);
+		if (growth.over) {
+			work->failure = NO_ROOM;
+			work->room = growth.room;
+		}
+	}
 	hsnap_step("child-read");
 	end_child(work);
 	hsnap_step("child-ended");
@@ -285,6 +282,7 @@ static enum hsnap_code explain(const struct clone_work *work, struct hsnap_error
 	case NO_LOAN: return hsnap_loan_fail(err, work->loan);
 	case NO_CHILD: return explain_child(work, err);
 	case INTERRUPTED: return hsnap_fail(err, HSNAP_INTERRUPTED, 0, "interrupted");
+	case NO_THREAD: return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	case UNREADABLE: return hsnap_fail(err, HSNAP_REFUSED, 0, "its child ended before it was read");
 	case NO_ROOM: break;
 	}
@@ -331,8 +329,7 @@ static enum hsnap_code prepare(struct clone_work *work, const struct hsnap_freez
 		code = hsnap_guard_start(&work->guard, options, err);
 	if (!code)
 		code = hsnap_way_room(&work->way, 0, err);
-	struct hsnap_headroom room = hsnap_proc_headroom_of(options->proc, options->pid);
-	work->reserve = room.left / 4 < RESERVE ? room.left / 4 : RESERVE;
+	work->room = hsnap_proc_headroom_of(options->proc, options->pid);
 	return code;
 }
 

@@ -11,6 +11,7 @@
  *	patient sandbox       under a seccomp filter that kills on everything but a few calls
  *	patient spinner       one thread that never sleeps and checks its registers, vectors and signal stack
  *	patient filler MIB    has so much memory, and that is all
+ *	patient writer MIB    writes to every page of it, over and over, as fast as it can
  *
  * Prints READY when set up; at the end of stdin what it noticed, and exits.
  */
@@ -195,13 +196,14 @@ static void wait_for_end(void)
 			break;
 }
 
-static void touch(size_t mib)
+static uint8_t *touch(size_t mib)
 {
 	size_t size = mib << 20;
 	uint8_t *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	madvise(bytes, size, MADV_NOHUGEPAGE);
 	for (size_t i = 0; i < size; i += 4096)
 		bytes[i] = (uint8_t)(i >> 12 | 1);
+	return bytes;
 }
 
 static int run_busy(size_t mib)
@@ -399,6 +401,20 @@ static int run_sandbox(void)
 	_exit(write(1, "fine\n", 5) == 5 ? 0 : 1);
 }
 
+static int run_writer(size_t mib)
+{
+	struct pollfd end = { .fd = 0, .events = POLLIN };
+	volatile uint8_t *bytes = touch(mib);
+	ready();
+	for (; !poll(&end, 1, 0); loops++)
+		for (size_t i = 0; i < mib << 20; i += 4096) {
+			wrong += bytes[i] != (uint8_t)((i >> 12 | 1) + loops);
+			bytes[i]++;
+		}
+	printf("wrong %lu loops %lu\n", wrong, loops);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -417,6 +433,8 @@ int main(int argc, char **argv)
 		return run_sandbox();
 	if (!strcmp(mode, "spinner"))
 		return run_spinner();
+	if (!strcmp(mode, "writer"))
+		return run_writer((size_t)atol(value));
 	if (strcmp(mode, "filler"))
 		return 2;
 	touch((size_t)atol(value));

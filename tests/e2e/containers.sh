@@ -168,13 +168,21 @@ check "root's rights see it" inside 0 /heapsnap take -p 1 -o /tmp/root.snap
 stop
 
 # ---- nobody's own ----
+cp "$HEAPSNAP" "$work/heapsnap-nobody" && mkdir -m 777 anybody
+container "$work/e"
+start unshare --mount-proc="$root/proc" chroot --userspec="$nobody:$nobody" "$root" /heapsnap run -- /bookstore
+serve 1000 truth || finish
+check "a root folder below ours, by the target's user" as_nobody "$work/heapsnap-nobody" take -p "$service" \
+	-o "$work/anybody/chroot.snap"
+check "… named" named anybody/chroot.snap
+stop
+
 container "$work/c"
 start_rootless "$root" /heapsnap run -- /bookstore
 if serve 1000 truth; then
 	find_target
 	check "a user namespace, from the host" "$HEAPSNAP" take -p "$target" -o rootless.snap
 	check "… named" named rootless.snap
-	cp "$HEAPSNAP" "$work/heapsnap-nobody" && mkdir -m 777 anybody
 	check "… by its owner, outside of it" as_nobody "$work/heapsnap-nobody" take -p "$target" -o "$work/anybody/own.snap"
 	check "… named" named anybody/own.snap
 	check "… inside" as_nobody nsenter --target "$target" --user --mount --pid --root --wd --preserve-credentials \

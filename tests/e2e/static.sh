@@ -47,7 +47,39 @@ story() {
 story 0
 story 23571
 
-# Where it may be unpacked
+# unprepared PROGRAM UID - one that was started without the agent, dynamic or static.
+unprepared() {
+	program=$1 uid=$2 root=$work/root-$1-$2
+	make_root "$root" "$FIXTURES/bookstore/$program" "$(command -v busybox)" "$(command -v setpriv)"
+	cp "$file" "$root/heapsnap"
+	start_container "$root" "$uid" "/$program"
+	serve 1660 truth-a || finish
+	find_target
+	rm "$root/busybox" "$root/setpriv"
+	check "$program, uid $uid: take inside" inside "$uid" /heapsnap take -p 1 -o /tmp/a.snap
+	serve 1851 truth-b || finish
+	check "$program, uid $uid: take again" inside "$uid" /heapsnap take -p 1 -o /tmp/b.snap
+	inside "$uid" /heapsnap diff --json /tmp/a.snap /tmp/b.snap >diff.json 2>err || fail "diff" err
+	check "$program, uid $uid: it grew by as many as the program says" jq -e '
+		any(.types[]; .type == "DictNode" and .count == [1660, 3511] and .count_delta == 1851)' diff.json
+	check "$program, uid $uid: goes on and ends as it would alone" stop
+}
+unprepared bookstore 0
+unprepared bookstore-static 23571
+
+# Where it may be unpacked, and by whom it can be loaded then
+cat >children <<'X2'
+mount -t tmpfs none /tmp || exit 77
+umask 077
+"$1" run -- setpriv --reuid=23571 --regid=23571 --clear-groups -- grep -c heapsnap-agent /proc/self/maps
+X2
+unshare -m env -u XDG_RUNTIME_DIR sh children "$(realpath "$file")" >out 2>err
+if [ $? -eq 77 ]; then
+	skip "a child that gave up root" "cannot mount here"
+else
+	check "a child that gave up root has the agent, too" test "$(cat out)" -ge 1
+	check "… and the loader does not complain" not test -s err
+fi
 root=$work/root-0
 cat >mounted <<'X2'
 mount -t tmpfs -o noexec none "$1/tmp" || exit 77

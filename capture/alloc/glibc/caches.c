@@ -160,20 +160,24 @@ static void vote(struct walk *walk, struct tally *tally)
 
 /* ---- caches of threads ---- */
 
-static bool is_layout(uint64_t usable)
+/* The layout of a cache that a block can be, by its size: a rest of 16 bytes is left to a chunk. */
+static const struct layout *layout_of(uint64_t usable)
 {
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
-		if (layouts[i].usable == usable)
-			return true;
-	return false;
+		if (layouts[i].usable == usable || layouts[i].usable + 16 == usable)
+			return &layouts[i];
+	return NULL;
+}
+
+bool hsnap_glibc_may_be_cache(uint64_t usable)
+{
+	return layout_of(usable);
 }
 
 static bool read_cache(const struct walk *walk, const struct hsnap_block *block, struct cache *ret)
 {
 	uint8_t bytes[MAX_BINS * 10];
-	const struct layout *layout = layouts;
-	while (layout->usable != block->usable)
-		layout++;
+	const struct layout *layout = layout_of(block->usable);
 	if (hsnap_target_read(walk->target, block->address, bytes, layout->bins * (layout->count_size + 8), NULL))
 		return false;
 	struct cache cache = { .layout = layout };
@@ -291,7 +295,7 @@ static void label_empty_caches(struct walk *walk)
 		for (uint64_t back = 8; back <= STORAGE && hsnap_window_word(&walk->links, pointer - back, &word); back += 8) {
 			size_t found = word % 16 ? SIZE_MAX : hsnap_heap_find(walk->heap, word);
 			struct hsnap_block *block = found != SIZE_MAX ? &walk->heap->blocks.items[found] : NULL;
-			if (block && block->address == word && is_layout(block->usable))
+			if (block && block->address == word && layout_of(block->usable))
 				block->flags |= HSNAP_BLOCK_ALLOCATOR;
 		}
 	}

@@ -11,8 +11,9 @@
  */
 #include "capture/alloc/glibc/walk.h"
 
+#define MIN_CACHE 0x248u /* usable bytes of a thread's cache */
+#define MAX_CACHE 0x308u
 #define MIN_CHAIN 16 /* chunks that have to follow each other for a chain to be believed */
-#define IS_CACHE(usable) ((usable) == 0x248 || (usable) == 0x288 || (usable) == 0x2f8)
 
 static bool add_free(struct walk *walk, const struct run *run, uint64_t start, uint64_t end, enum hsnap_free_kind kind)
 {
@@ -33,7 +34,7 @@ static bool add_block(struct walk *walk, struct run *run, uint64_t at, uint64_t 
 		.address = at + 16, .usable = usable, .requested = usable, .stack = (uint32_t)second, .flags = (uint16_t)flags,
 	};
 	run->last_block = at;
-	if (IS_CACHE(usable) && !hsnap_vec_push(&walk->caches, walk->heap->blocks.num))
+	if (usable >= MIN_CACHE && usable <= MAX_CACHE && hsnap_glibc_may_be_cache(usable) && !hsnap_vec_push(&walk->caches, walk->heap->blocks.num))
 		return false;
 	return hsnap_vec_push(&walk->heap->blocks, block);
 }

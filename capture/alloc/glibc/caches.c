@@ -40,6 +40,7 @@ struct cache {
 /* What was found out about all caches, by the way in which links are read. */
 struct tally {
 	uint64_t members;
+	uint64_t own;  /* of these, with their cache's address in second place */
 	uint64_t mark; /* what most have in second place (Boyer and Moore's vote) */
 	uint64_t votes;
 };
@@ -49,6 +50,8 @@ struct sorting {
 	uint64_t steps;   /* left: a hostile target's lists lead round and round */
 	bool mixed;       /* links are mixed with their places */
 	struct tally tally[2];
+	uint64_t mark;    /* that cached chunks bear, 0: not known, or each cache has its own */
+	bool own;         /* the mark is the cache's address */
 };
 
 /* ---- marks ---- */
@@ -143,12 +146,16 @@ static bool is_count(const struct cache *cache, unsigned bin, size_t num)
 	return num <= (uint64_t)cache->count[bin] + 1;
 }
 
-static void vote(struct walk *walk, struct tally *tally)
+/* What the members bear; returns how many bear `own`, or the mark that was found before. */
+static uint64_t vote(struct sorting *sorting, struct tally *tally, uint64_t own)
 {
+	struct walk *walk = sorting->walk;
+	uint64_t marked = 0;
 	for (size_t i = 0; i < walk->members.num; i++) {
 		uint64_t mark;
 		if (!hsnap_window_word(&walk->links, walk->members.items[i] + 8, &mark) || !mark)
 			continue;
+		marked += mark == own || mark == sorting->mark;
 		if (!tally->votes)
 			tally->mark = mark;
 		if (mark == tally->mark)
@@ -156,6 +163,7 @@ static void vote(struct walk *walk, struct tally *tally)
 		else
 			tally->votes--;
 	}
+	return marked;
 }
 
 /* ---- caches of threads ---- */
@@ -202,10 +210,11 @@ static bool read_cache(const struct walk *walk, const struct hsnap_block *block,
 struct judgement {
 	unsigned good, bad; /* lists that are not empty */
 	uint64_t members;
+	uint64_t marked;    /* bear the mark that is known: the process's, or this cache's address */
 	struct tally tally;
 };
 
-static bool judge(struct sorting *sorting, const struct cache *cache, bool mixed, struct judgement *ret)
+static bool judge(struct sorting *sorting, const struct cache *cache, uint64_t address, bool mixed, struct judgement *ret)
 {
 	struct walk *walk = sorting->walk;
 	*ret = (struct judgement){ 0 };
@@ -215,13 +224,13 @@ static bool judge(struct sorting *sorting, const struct cache *cache, bool mixed
 			continue;
 		if (!collect(sorting, cache, i, mixed, &whole))
 			return false;
+		ret->marked += vote(sorting, &ret->tally, address);
 		if (!whole || !is_count(cache, i, walk->members.num)) {
 			ret->bad++;
 			continue;
 		}
 		ret->good++;
 		ret->members += walk->members.num;
-		vote(walk, &ret->tally);
 	}
 	return true;
 }
@@ -229,12 +238,13 @@ static bool judge(struct sorting *sorting, const struct cache *cache, bool mixed
 /* A list or two may have been damaged by a program that writes to what it has freed. */
 static bool is_cache(const struct judgement *judgement)
 {
-	return judgement->good > 3 * judgement->bad;
+	return judgement->marked > 1 || judgement->good > 3 * judgement->bad;
 }
 
 static void add_tally(struct tally *all, const struct judgement *one)
 {
 	all->members += one->members;
+	all->own += one->marked;
 	if (one->tally.mark == all->mark) {
 		all->votes += one->tally.votes;
 	} else if (one->tally.votes > all->votes) {
@@ -270,7 +280,7 @@ static bool go_through_caches(struct sorting *sorting, bool mark)
 		for (int mixed = 0; mixed < 2; mixed++) {
 			if (mark && mixed != sorting->mixed)
 				continue;
-			if (!judge(sorting, &cache, mixed, &judgement))
+			if (!judge(sorting, &cache, block->address, mixed, &judgement))
 				return false;
 			if (!is_cache(&judgement))
 				continue;
@@ -339,14 +349,41 @@ static void go_through_fastbins(struct sorting *sorting, bool mark)
 
 /* ---- blocks that are none ---- */
 
+/* Half of the mark was kept in `stack`. */
+static bool may_have_mark(const struct sorting *sorting, const struct hsnap_block *block)
+{
+	if (!sorting->own)
+		return sorting->mark && block->stack == (uint32_t)sorting->mark;
+	size_t low = 0, high = sorting->walk->proven.num;
+	const uint32_t *half = sorting->walk->proven.items;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (half[middle] < block->stack)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < sorting->walk->proven.num && half[low] == block->stack;
+}
+
+static bool is_mark(const struct sorting *sorting, uint64_t word)
+{
+	if (!sorting->own)
+		return word == sorting->mark;
+	size_t found = hsnap_heap_find(sorting->walk->heap, word);
+	const struct hsnap_block *cache = found == SIZE_MAX ? NULL : &sorting->walk->heap->blocks.items[found];
+	return cache && cache->address == word && cache->flags & HSNAP_BLOCK_ALLOCATOR;
+}
+
 /* It bears the mark of cached chunks, and its link leads to another one or ends: it was on a list that
- * was not found whole. */
-static bool has_mark(struct sorting *sorting, const struct hsnap_block *block, uint64_t mark)
+ * was not found whole.  A block that was in a cache and then in a fastbin may still bear the mark, but
+ * its link leads to a chunk and not to a block. */
+static bool has_mark(struct sorting *sorting, const struct hsnap_block *block)
 {
 	struct hsnap_window *window = &sorting->walk->links;
-	uint64_t second, link, head;
-	if (block->stack != (uint32_t)mark || !hsnap_window_word(window, block->address + 8, &second) ||
-	    second != mark || !hsnap_window_word(window, block->address, &link))
+	uint64_t second, link, head, mark;
+	if (!may_have_mark(sorting, block) || !hsnap_window_word(window, block->address + 8, &mark) ||
+	    !is_mark(sorting, mark) || !hsnap_window_word(window, block->address, &link))
 		return false;
 	uint64_t next = read_link(link, block->address, sorting->mixed);
 	if (!next)
@@ -368,12 +405,21 @@ static void merge_free(struct hsnap_heap *heap, const struct hsnap_free *cached,
 	}
 }
 
-static bool move_cached(struct sorting *sorting)
+/* Mark the blocks that bear the mark, before any of them is moved. */
+static void mark_by_mark(struct sorting *sorting)
 {
 	struct walk *walk = sorting->walk;
+	for (size_t r = 0, next = 0; r < walk->runs.num; r++) {
+		size_t end = r + 1 < walk->runs.num ? walk->runs.items[r + 1].first_block : walk->heap->blocks.num;
+		for (; next < end; next++)
+			if (walk->runs.items[r].kind != RUN_MAPPED && has_mark(sorting, &walk->heap->blocks.items[next]))
+				mark_chunk(walk, walk->heap->blocks.items[next].address - 16);
+	}
+}
+
+static bool move_cached(struct walk *walk)
+{
 	struct hsnap_heap *heap = walk->heap;
-	const struct tally *tally = &sorting->tally[sorting->mixed];
-	uint64_t mark = tally->votes >= 2 ? tally->mark : 0;
 	struct hsnap_vec(struct hsnap_free) cached = { 0 };
 	size_t kept = 0, next = 0;
 	bool room = true;
@@ -382,10 +428,8 @@ static bool move_cached(struct sorting *sorting)
 		size_t end = r + 1 < walk->runs.num ? walk->runs.items[r + 1].first_block : heap->blocks.num;
 		for (; next < end && room; next++) {
 			struct hsnap_block block = heap->blocks.items[next];
-			bool free = run->kind != RUN_MAPPED &&
-				    (is_marked(walk, run, block.address - 16) || (mark && has_mark(sorting, &block, mark)));
 			block.stack = 0;
-			if (!free)
+			if (run->kind == RUN_MAPPED || !is_marked(walk, run, block.address - 16))
 				heap->blocks.items[kept++] = block;
 			else
 				room = hsnap_vec_push(&cached, (struct hsnap_free){ block.address - 16, block.address + block.usable - 8,
@@ -400,16 +444,46 @@ static bool move_cached(struct sorting *sorting)
 	return room;
 }
 
+static int by_half(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Of the caches that were proven, half of each address: what their chunks bear where the mark is that. */
+static bool list_proven(struct walk *walk)
+{
+	for (size_t i = 0; i < walk->caches.num; i++) {
+		const struct hsnap_block *block = &walk->heap->blocks.items[walk->caches.items[i]];
+		if (block->flags & HSNAP_BLOCK_ALLOCATOR && !hsnap_vec_push(&walk->proven, (uint32_t)block->address))
+			return false;
+	}
+	if (walk->proven.num)
+		qsort(walk->proven.items, walk->proven.num, sizeof(*walk->proven.items), by_half);
+	return true;
+}
+
+/* Which way links are read, and which mark cached chunks bear. */
+static void decide(struct sorting *sorting)
+{
+	const struct tally *tally = sorting->tally;
+	sorting->mixed = tally[1].members > tally[0].members;
+	tally += sorting->mixed;
+	sorting->own = tally->own > tally->members / 2;
+	sorting->mark = !sorting->own && tally->votes >= 2 ? tally->mark : 0;
+}
+
 bool hsnap_glibc_sort_out_cached(struct walk *walk)
 {
 	struct sorting sorting = { .walk = walk, .steps = 8 * (uint64_t)walk->heap->blocks.num + MAX_LIST };
 	if (!make_marks(walk) || !go_through_caches(&sorting, false))
 		return false;
 	go_through_fastbins(&sorting, false);
-	sorting.mixed = sorting.tally[1].members > sorting.tally[0].members;
-	if (!go_through_caches(&sorting, true))
+	decide(&sorting);
+	if (!go_through_caches(&sorting, true) || !list_proven(walk))
 		return false;
 	label_empty_caches(walk);
 	go_through_fastbins(&sorting, true);
-	return move_cached(&sorting);
+	mark_by_mark(&sorting);
+	return move_cached(walk);
 }

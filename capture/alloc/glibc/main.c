@@ -14,8 +14,8 @@ static void read_params(struct walk *walk, struct hsnap_glibc_arena *arena, uint
 	walk->heap->arenas.items[0].system += params.mapped_bytes;
 }
 
-/* All of it in one piece that begins here and holds its top? */
-static bool try_start(struct walk *walk, uint32_t index, uint64_t start, struct run *ret)
+/* All of it in one piece that begins here and holds its top?  `sure`: where it begins is beyond doubt. */
+static bool try_start(struct walk *walk, uint32_t index, uint64_t start, bool sure, struct run *ret)
 {
 	const struct hsnap_glibc_arena *arena = &walk->arenas.items[index];
 	struct run run = { .start = (start + 15) & ~15ull, .top = arena->top, .arena = index + 1, .kind = RUN_MAIN };
@@ -23,7 +23,8 @@ static bool try_start(struct walk *walk, uint32_t index, uint64_t start, struct 
 		return false;
 	run.end = start + arena->system;
 	*ret = run;
-	return run.end > arena->top && hsnap_target_mapping(walk->target, run.end - 1) && hsnap_glibc_leads_on(walk, &run, run.start);
+	return run.end > arena->top && hsnap_target_mapping(walk->target, run.start) &&
+	       hsnap_target_mapping(walk->target, run.end - 1) && (sure || hsnap_glibc_leads_on(walk, &run, run.start));
 }
 
 static bool add_main(struct walk *walk, uint32_t index)
@@ -37,7 +38,9 @@ static bool add_main(struct walk *walk, uint32_t index)
 	/* Where a thread was just making it larger, its size and its top may not be of one moment. */
 	uint64_t start = arena->top + SIZE(head) - arena->system;
 	read_params(walk, arena, start);
-	if (!arena->contiguous || (!try_start(walk, index, arena->brk_start, &run) && !try_start(walk, index, start, &run))) {
+	bool sure = start == arena->brk_start;
+	if (!arena->contiguous ||
+	    (!try_start(walk, index, arena->brk_start, sure, &run) && !try_start(walk, index, start, false, &run))) {
 		arena->pieces = true;
 		return true;
 	}

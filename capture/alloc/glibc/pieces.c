@@ -22,7 +22,8 @@
 struct piece {
 	uint64_t start, end, top; /* top: 0 where it ends in posts */
 	uint32_t arena;           /* index into walk->arenas; UINT32_MAX: not known yet */
-	bool anchored;            /* something of the arena's leads into it */
+	bool anchored;            /* the arena's own words lead into it */
+	bool listed;              /* a free chunk in it is on a list: it is no copy of a heap */
 };
 
 struct search {
@@ -87,9 +88,18 @@ static uint64_t end_of_posts(struct search *search, uint64_t at)
 	return search->brk || two % PAGE == 0 ? two : 0;
 }
 
+/* Does what the chunk leads to lead back? */
+static bool is_listed(struct search *search, uint64_t chunk)
+{
+	uint64_t forward, back;
+	return hsnap_window_word(&search->walk->window, chunk + 16, &forward) &&
+	       hsnap_window_word(&search->walk->links, forward + 24, &back) && back == chunk;
+}
+
 static bool try_piece(struct search *search, uint64_t start, struct piece *ret)
 {
 	uint64_t at = start, size = 0, head, page = UINT64_MAX;
+	bool listed = false;
 	unsigned whole = 0; /* chunks since the last one that was not */
 	for (;; at += size, whole++) {
 		uint64_t room = search->area_end - at, before;
@@ -97,7 +107,7 @@ static bool try_piece(struct search *search, uint64_t start, struct piece *ret)
 			return false;
 		uint32_t arena = arena_of_top(search->walk, at);
 		if (arena != UINT32_MAX) {
-			*ret = (struct piece){ start, at + (SIZE(head) < room ? SIZE(head) : room), at, arena, true };
+			*ret = (struct piece){ start, at + (SIZE(head) < room ? SIZE(head) : room), at, arena, true, listed };
 			return true;
 		}
 		bool ok = hsnap_glibc_is_head(head, room) && !(head & OTHER_ARENA) &&
@@ -111,10 +121,11 @@ static bool try_piece(struct search *search, uint64_t start, struct piece *ret)
 			whole = UINT32_MAX; /* none, with the next turn */
 			continue;
 		}
+		listed = listed || (!(head & IN_USE) && is_listed(search, at - size));
 		size = SIZE(head);
 		if (size != FENCE)
 			continue;
-		*ret = (struct piece){ start, end_of_posts(search, at), 0, UINT32_MAX, false };
+		*ret = (struct piece){ start, end_of_posts(search, at), 0, UINT32_MAX, false, listed };
 		return at > start && ret->end;
 	}
 }
@@ -250,23 +261,28 @@ static uint64_t size_of(const struct piece *piece)
 	return piece->end - piece->start;
 }
 
-/* Pieces that nothing leads into go to the arena that lacks most. */
-static void hand_out(struct search *search)
+static void hand_out_piece(struct search *search, struct piece *piece)
 {
 	const struct hsnap_glibc_arenas *arenas = &search->walk->arenas;
-	for (size_t i = 0; i < search->pieces.num; i++) {
-		struct piece *piece = &search->pieces.items[i];
-		uint64_t most = 0;
-		for (uint32_t a = 0; a < arenas->num && !piece->anchored; a++) {
-			if (!arenas->items[a].pieces || arenas->items[a].system <= search->has[a] ||
-			    arenas->items[a].system - search->has[a] <= most)
-				continue;
-			most = arenas->items[a].system - search->has[a];
-			piece->arena = a;
-		}
-		if (!piece->anchored && piece->arena != UINT32_MAX)
-			search->has[piece->arena] += size_of(piece);
+	uint64_t most = 0;
+	for (uint32_t a = 0; a < arenas->num; a++) {
+		uint64_t has = search->has[a], system = arenas->items[a].system;
+		if (!arenas->items[a].pieces || system <= has || system - has <= most)
+			continue;
+		most = system - has;
+		piece->arena = a;
 	}
+	if (piece->arena != UINT32_MAX)
+		search->has[piece->arena] += size_of(piece);
+}
+
+/* Pieces that no arena leads into go to the one that lacks most; surely no copies first. */
+static void hand_out(struct search *search)
+{
+	for (int listed = 1; listed >= 0; listed--)
+		for (size_t i = 0; i < search->pieces.num; i++)
+			if (search->pieces.items[i].arena == UINT32_MAX && search->pieces.items[i].listed == listed)
+				hand_out_piece(search, &search->pieces.items[i]);
 }
 
 /* More than an arena has was not all its own: a copy of a heap, say.  Those that nothing leads into go,
@@ -278,7 +294,7 @@ static void drop_excess(struct search *search, uint32_t arena)
 		for (size_t i = 0; i < search->pieces.num && search->has[arena] > system; i++) {
 			struct piece *piece = &search->pieces.items[i];
 			uint64_t excess = search->has[arena] - system;
-			if (piece->arena != arena || piece->anchored || size_of(piece) > excess ||
+			if (piece->arena != arena || piece->anchored || piece->listed || size_of(piece) > excess ||
 			    (exact && size_of(piece) != excess))
 				continue;
 			search->has[arena] -= size_of(piece);

@@ -86,6 +86,7 @@ enum hsnap_code hsnap_glibc_heap_read(const struct hsnap_target *target, struct 
 	hsnap_vec_deinit(&walk.runs);
 	hsnap_vec_deinit(&walk.caches);
 	hsnap_vec_deinit(&walk.members);
+	hsnap_vec_deinit(&walk.proven);
 	free(walk.marks);
 	if (code) {
 		hsnap_heap_deinit(&heap);

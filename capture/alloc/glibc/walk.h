@@ -35,7 +35,8 @@ struct walk {
 	struct hsnap_glibc_arenas arenas;     /* [i] is heap->arenas.items[i + 1] */
 	struct hsnap_vec(struct run) runs;    /* in order of address, disjoint */
 	struct hsnap_vec(size_t) caches;      /* blocks as large as a thread's cache */
-	struct hsnap_vec(uint64_t) members;   /* scratch of caches.c */
+	struct hsnap_vec(uint64_t) members;   /* scratch of caches.c, */
+	struct hsnap_vec(uint32_t) proven;    /* … its list of what surely are caches */
 	uint64_t *marks;                      /* chunks on the lists of caches */
 	uint64_t num_marks;
 	bool params_missing;                  /* heap->arenas.items[0].system does not say all */

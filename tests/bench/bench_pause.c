@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_pause.c - bench-pause [MIB [ROUNDS]]: how long a process is held still, by us and by gcore.
+ * bench_pause.c - bench-pause [MIB [ROUNDS [MODE...]]]: how long a process is held still, by each of our
+ * ways (copy, precopy, clone; all of them by default) and by gcore.
  *
- * The process has so much memory in small blocks, writes to it at random, and has a thread that
- * measures the longest gap between two looks at the clock: what the process itself notices.
- * "own" is what heapsnap says of itself: first interrupt to last release.
+ * The process has so much memory in small blocks, writes to 20,000 random pages a second, and has a
+ * thread that measures the longest gap between two looks at the clock: what the process itself
+ * notices.  "own" is what heapsnap says of itself: first interrupt to last release.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -23,6 +24,7 @@
 #include "capture/freeze/freeze.h"
 
 #define MAX_ROUNDS 100
+#define WRITES 20000u /* a second */
 
 static struct shared {
 	atomic_bool ready;
@@ -48,6 +50,7 @@ static void *measure_gaps(void *unused)
 }
 
 static void *blocks;
+static uint8_t *lowest, *highest;
 
 /* A chain of blocks of 48 to 200 bytes. */
 static void fill(size_t bytes)
@@ -62,6 +65,10 @@ static void fill(size_t bytes)
 		memset(block, 1, size);
 		*block = blocks;
 		blocks = block;
+		if (!lowest || (uint8_t *)block < lowest)
+			lowest = (uint8_t *)block;
+		if ((uint8_t *)block + size > highest)
+			highest = (uint8_t *)block + size;
 		done += size + 16;
 	}
 }
@@ -73,10 +80,14 @@ static void be_target(size_t mib)
 	fill(mib << 20);
 	pthread_create(&thread, NULL, measure_gaps, NULL);
 	shared->ready = true;
-	for (void **at = blocks;; at = *at ? *at : blocks) {
-		((char *)at)[9]++;
-		nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
-	}
+	/* A byte of a page is written as it was: that may as well be one of a chunk's header. */
+	uint64_t state = 0x2545f4914f6cdd1du, began = now();
+	for (uint64_t written = 0;; nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL))
+		for (uint64_t due = (now() - began) / (1000000000u / WRITES); written < due; written++) {
+			state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+			volatile uint8_t *byte = lowest + state % (uint64_t)(highest - lowest);
+			*byte = *byte;
+		}
 }
 
 static int by_value(const void *a, const void *b)
@@ -106,11 +117,66 @@ static bool run_gcore(pid_t pid)
 	return !system(command);
 }
 
+static const struct mode {
+	const char *name;
+	enum hsnap_code (*freeze)(const struct hsnap_freeze_options *options, struct hsnap_frozen *ret,
+				  struct hsnap_error *err);
+} modes[] = {
+	{ "copy", hsnap_freeze_copy }, { "precopy", hsnap_freeze_precopy }, { "clone", hsnap_freeze_clone },
+};
+
+static void run_mode(const struct mode *mode, const struct hsnap_proc *proc, pid_t pid, size_t rounds)
+{
+	double own[MAX_ROUNDS], seen[MAX_ROUNDS], idle[MAX_ROUNDS], all[MAX_ROUNDS];
+	uint64_t copied = 0;
+	for (size_t i = 0; i < rounds; i++) {
+		struct hsnap_frozen frozen;
+		struct hsnap_error err = { 0 };
+		take_gap();
+		idle[i] = take_gap();
+		uint64_t began = now();
+		if (mode->freeze(&(struct hsnap_freeze_options){ .proc = proc, .pid = pid, .scratch = -1 }, &frozen, &err)) {
+			printf("%-8s %s\n", mode->name, err.message);
+			return;
+		}
+		all[i] = (double)(now() - began) / 1e6;
+		own[i] = (double)frozen.pause_ns / 1e6;
+		seen[i] = take_gap();
+		copied = frozen.copied;
+		hsnap_frozen_deinit(&frozen);
+	}
+	double ms = median(own, rounds), gib = (double)copied / (1 << 30);
+	printf("%-8s %8.2f %9.2f %9.2f %9.2f %9.2f %9.2f %9.0f\n", mode->name, gib, ms, own[rounds - 1], ms / gib,
+	       median(seen, rounds), median(idle, rounds), median(all, rounds));
+	fflush(stdout);
+}
+
+static void run_others(pid_t pid)
+{
+	double gaps[3];
+	size_t num = 0;
+	while (num < 3 && (take_gap(), run_gcore(pid)))
+		gaps[num++] = take_gap();
+	if (num)
+		printf("%-8s %8s %9s %9s %9s %9.2f\n", "gcore", "", "", "", "", median(gaps, num));
+	else
+		puts("gcore: not there");
+}
+
+static bool is_asked_for(const char *name, int argc, char **argv)
+{
+	for (int i = 3; i < argc; i++)
+		if (!strcmp(argv[i], name))
+			return true;
+	return argc <= 3;
+}
+
 int main(int argc, char **argv)
 {
 	size_t mib = argc > 1 ? strtoul(argv[1], NULL, 10) : 1024;
-	size_t rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 7;
-	if (rounds < 1 || rounds > MAX_ROUNDS)
+	size_t rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 20;
+	struct hsnap_proc proc;
+	if (rounds < 1 || rounds > MAX_ROUNDS || hsnap_proc_init(&proc, "/", NULL))
 		return 2;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid = fork();
@@ -118,40 +184,15 @@ int main(int argc, char **argv)
 		be_target(mib);
 	while (!shared->ready)
 		usleep(10000);
-
-	struct hsnap_proc proc;
-	struct hsnap_error err = { 0 };
-	double own[MAX_ROUNDS], seen[MAX_ROUNDS], idle[MAX_ROUNDS], others[MAX_ROUNDS];
-	uint64_t copied = 0;
-	size_t gcores = 0;
-	int status = hsnap_proc_init(&proc, "/", &err);
-	for (size_t i = 0; i < rounds && !status; i++) {
-		struct hsnap_frozen frozen;
-		take_gap();
-		idle[i] = take_gap();
-		status = hsnap_freeze_copy(&(struct hsnap_freeze_options){ .proc = &proc, .pid = pid, .scratch = -1 }, &frozen, &err);
-		if (status)
-			break;
-		own[i] = (double)frozen.pause_ns / 1e6;
-		seen[i] = take_gap();
-		copied = frozen.copied;
-		hsnap_frozen_deinit(&frozen);
-		if (i < 3 && (take_gap(), run_gcore(pid)))
-			others[gcores++] = take_gap();
-	}
+	printf("medians of %zu, in ms\n%-8s %8s %9s %9s %9s %9s %9s %9s\n", rounds, "way", "GiB", "own stop", "worst",
+	       "per GiB", "seen", "idle", "in all");
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
+		if (is_asked_for(modes[i].name, argc, argv))
+			run_mode(&modes[i], &proc, pid, rounds);
+	if (is_asked_for("gcore", argc, argv))
+		run_others(pid);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	if (status) {
-		fprintf(stderr, "bench-pause: %s\n", err.message);
-		return 1;
-	}
-	double ms = median(own, rounds), gib = (double)copied / (1 << 30);
-	printf("copied                        %8.2f GiB\n", gib);
-	printf("copy: own stop, median of %-3zu %8.1f ms   %.0f ms per GiB\n", rounds, ms, ms / gib);
-	printf("copy: gap that the target saw %8.1f ms   (idle: %.1f ms)\n", median(seen, rounds), median(idle, rounds));
-	if (gcores)
-		printf("gcore: gap that it saw        %8.1f ms\n", median(others, gcores));
-	else
-		puts("gcore: not there");
+	hsnap_proc_deinit(&proc);
 	return 0;
 }

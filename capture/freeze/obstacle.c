@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "capture/freeze/soft.h"
+
 #define CAPABILITY_ADMIN 21
 
 enum hsnap_code hsnap_injection_obstacle(const struct hsnap_freeze_options *options, struct hsnap_error *err)
@@ -30,7 +32,7 @@ enum hsnap_code hsnap_precopy_obstacle(const struct hsnap_freeze_options *option
 				       const struct hsnap_forecast *forecast, struct hsnap_error *err)
 {
 	if (!forecast->scan)
-		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "this kernel cannot tell which pages are written to: that came with 6.7");
+		return hsnap_soft_obstacle(options, err);
 	return hsnap_injection_obstacle(options, err);
 }
 

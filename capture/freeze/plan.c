@@ -116,6 +116,16 @@ static bool scan_pages(struct hsnap_plan *plan, uint64_t start, uint64_t end, en
 	return true;
 }
 
+/*
+ * As it was when the bits were cleared?  The zero page of a place whose own page was discarded looks
+ * the same, but it is nobody's alone.
+ */
+static bool is_soft_clean(uint64_t entry)
+{
+	return !(entry & HSNAP_ENTRY_SOFT_DIRTY) &&
+	       (!(entry & HSNAP_ENTRY_PRESENT) || entry & HSNAP_ENTRY_EXCLUSIVE);
+}
+
 /* By reading an entry for each page. */
 static bool list_pages(struct hsnap_plan *plan, uint64_t start, uint64_t end, enum wanted wanted)
 {
@@ -136,7 +146,7 @@ static bool list_pages(struct hsnap_plan *plan, uint64_t start, uint64_t end, en
 		for (size_t i = 0; i < num; i++, start += PAGE) {
 			if (!(entries[i] & HSNAP_ENTRY_THERE) || (wanted == WRITTEN && entries[i] & HSNAP_ENTRY_FILE))
 				continue;
-			bool clean = plan->soft_dirty && wanted == WRITTEN && !(entries[i] & HSNAP_ENTRY_SOFT_DIRTY);
+			bool clean = plan->soft_dirty && wanted == WRITTEN && is_soft_clean(entries[i]);
 			add_range(plan, start, start + PAGE);
 			visit(plan, start, start + PAGE, clean ? HSNAP_PAGES_CLEAN : HSNAP_PAGES_UNWATCHED);
 		}
@@ -222,6 +232,16 @@ bool hsnap_plan_grow(struct hsnap_plan *plan)
 	return hsnap_plan_list(plan);
 }
 
+static bool has_scan(int pagemap)
+{
+	struct hsnap_page_region region;
+	struct hsnap_scan_arg arg = {
+		.size = sizeof(arg), .vec = (uint64_t)(uintptr_t)&region, .vec_len = 1,
+		.category_anyof_mask = HSNAP_PAGE_PRESENT, .return_mask = HSNAP_PAGE_PRESENT,
+	};
+	return ioctl(pagemap, HSNAP_SCAN_IOCTL, &arg) >= 0;
+}
+
 enum hsnap_code hsnap_plan_open(struct hsnap_plan *plan, const struct hsnap_proc *proc, pid_t pid,
 				struct hsnap_error *err)
 {
@@ -230,7 +250,7 @@ enum hsnap_code hsnap_plan_open(struct hsnap_plan *plan, const struct hsnap_proc
 	if (plan->maps < 0)
 		return hsnap_refuse_denied(proc, pid, errno, err);
 	plan->pagemap = hsnap_proc_open(proc, O_RDONLY, "proc/%d/pagemap", pid);
-	plan->scan = plan->pagemap >= 0;
+	plan->scan = plan->pagemap >= 0 && has_scan(plan->pagemap);
 	return HSNAP_OK;
 }
 

@@ -2,7 +2,8 @@
 /*
  * precopy.c - copy while the target runs, over and over what it wrote meanwhile; stop for the rest.
  *
- * What was written is told by a userfaultfd (watch.h).  In the stop all pages are listed again: what
+ * What was written is told by a userfaultfd (watch.h), or before Linux 6.7 by soft-dirty bits
+ * (soft.h).  In the stop all pages are listed again: what
  * is there decides, not what was there: pages that are gone leave the copy, and what is not
  * watched (new mappings, moved ones, shared memory) is read whole.
  */
@@ -13,6 +14,7 @@
 #include "capture/freeze/apart.h"
 #include "capture/freeze/freeze.h"
 #include "capture/freeze/mirror.h"
+#include "capture/freeze/soft.h"
 #include "capture/freeze/step.h"
 #include "capture/freeze/watch.h"
 #include "capture/freeze/way.h"
@@ -190,7 +192,7 @@ static enum hsnap_code converge(struct precopy *precopy, struct hsnap_error *err
 		if (precopy->mirror.outgrown)
 			return HSNAP_OK;
 		pause_ns = predict(precopy);
-		if (pause_ns <= GOOD_NS + precopy->list_ns || precopy->left > before / 4 * 3)
+		if (pause_ns <= GOOD_NS + precopy->list_ns || precopy->left > before / 4 * 3 || precopy->way.plan.soft_dirty)
 			break;
 		before = precopy->left;
 	}
@@ -225,7 +227,7 @@ static enum hsnap_code watch(struct precopy *precopy, struct hsnap_error *err)
 {
 	struct hsnap_way *way = &precopy->way;
 	if (!way->plan.scan)
-		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "cannot watch what it writes: no /proc/PID/pagemap");
+		return hsnap_soft_begin(way->options, &way->plan, err);
 	enum hsnap_code code = hsnap_watch_open(&precopy->watch, way->options, way->plan.pagemap, err);
 	if (code)
 		return code;

@@ -35,7 +35,9 @@ enum { HSNAP_SCAN_PROTECT = 1 << 0 /* what matches is write-protected, where it 
 
 /* Bits of an entry of the page map. */
 #define HSNAP_ENTRY_SOFT_DIRTY ((uint64_t)1 << 55)
+#define HSNAP_ENTRY_EXCLUSIVE ((uint64_t)1 << 56) /* mapped here alone; never of the zero page */
 #define HSNAP_ENTRY_FILE ((uint64_t)1 << 61)
+#define HSNAP_ENTRY_PRESENT ((uint64_t)1 << 63)
 #define HSNAP_ENTRY_THERE ((uint64_t)3 << 62) /* present or swapped */
 
 #endif

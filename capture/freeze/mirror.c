@@ -16,7 +16,8 @@ void hsnap_mirror_begin(struct hsnap_mirror *mirror)
 	mirror->next = 0;
 	mirror->in_order = mirror->copy->num_extents;
 	mirror->used = mirror->copy->used;
-	mirror->outgrown = mirror->gone = false;
+	mirror->outgrown = mirror->gone = mirror->careful = false;
+	mirror->num_missing = 0;
 	mirror->read = mirror->lost = 0;
 	mirror->num = 0;
 	mirror->waiting = 0;
@@ -183,6 +184,21 @@ static uint64_t next_part(struct hsnap_mirror *mirror, uint64_t start, uint64_t 
 	return until < end ? until : end;
 }
 
+static void note_missing(struct hsnap_mirror *mirror, uint64_t start, uint64_t end)
+{
+	if (mirror->num_missing == HSNAP_MIRROR_MISSING)
+		mirror->outgrown = true;
+	else
+		mirror->missing[mirror->num_missing++] = (struct hsnap_range){ start, end };
+}
+
+void hsnap_mirror_again(struct hsnap_mirror *mirror)
+{
+	mirror->at = 0;
+	mirror->next = 0;
+	mirror->careful = false;
+}
+
 static uint64_t go_through(struct hsnap_mirror *mirror, uint64_t start, uint64_t end, bool clean, bool count)
 {
 	uint64_t bytes = 0;
@@ -193,7 +209,9 @@ static uint64_t go_through(struct hsnap_mirror *mirror, uint64_t start, uint64_t
 		uint64_t until = next_part(mirror, start, end, &place);
 		if (!place || !clean || (mirror->num_unreadable && is_unreadable(mirror, start, until))) {
 			bytes += until - start;
-			if (!count)
+			if (!place && clean && mirror->careful)
+				note_missing(mirror, start, until);
+			else if (!count)
 				read_piece(mirror, start, until, place);
 		}
 		start = until;

@@ -21,6 +21,7 @@
 
 #define HSNAP_MIRROR_PIECES 256
 #define HSNAP_MIRROR_UNREADABLE 1024
+#define HSNAP_MIRROR_MISSING 64
 
 struct hsnap_mirror {
 	const struct hsnap_memory *memory; /* borrowed, like the copy */
@@ -39,6 +40,11 @@ struct hsnap_mirror {
 	size_t waiting;    /* bytes of them */
 	size_t used;       /* of the buffer, they included */
 
+	/* What was said to be clean and is not in it: not read, but noted here for another look. */
+	bool careful;
+	struct hsnap_range missing[HSNAP_MIRROR_MISSING];
+	size_t num_missing;
+
 	/* Pages that have a place but could not be read into it: what lies there is not theirs. */
 	uint64_t unreadable[HSNAP_MIRROR_UNREADABLE];
 	size_t num_unreadable;
@@ -49,6 +55,8 @@ void hsnap_mirror_begin(struct hsnap_mirror *mirror);
 /* The pages of [start, end), which must not lie before those of the last call: those that are not
  * in it are read, and all of them where they are not `clean`.  Allocates nothing. */
 void hsnap_mirror_want(struct hsnap_mirror *mirror, uint64_t start, uint64_t end, bool clean);
+/* Go on from the start of the address space, for what was missing. */
+void hsnap_mirror_again(struct hsnap_mirror *mirror);
 /* How many bytes of it would be read. */
 uint64_t hsnap_mirror_count(struct hsnap_mirror *mirror, uint64_t start, uint64_t end, bool clean);
 /* End the pass: read what is still waiting. */

@@ -14,6 +14,7 @@
 #include "snapshot/base/pages.h"
 
 #define PAGE ((uint64_t)4096)
+#define MAX_REGIONS 512
 #define MAX_LISTED ((uint64_t)4 << 40) /* eight bytes a page are read of what has no PAGEMAP_SCAN */
 
 enum wanted { NOTHING, WRITTEN, PRESENT, WHOLE };
@@ -81,23 +82,37 @@ static enum hsnap_plan_pages watched(uint64_t categories, enum wanted wanted)
 	return categories & HSNAP_PAGE_WRITTEN ? HSNAP_PAGES_WRITTEN : HSNAP_PAGES_CLEAN;
 }
 
-/* By PAGEMAP_SCAN, which passes over what is absent in big steps; false: it does not work here. */
-static bool scan_pages(struct hsnap_plan *plan, uint64_t start, uint64_t end, enum wanted wanted)
+/*
+ * One step of PAGEMAP_SCAN; false: it does not work here.  That a page is the file's costs a look at
+ * the page itself, sixty times what the rest costs: it is asked of mapped files alone.
+ */
+static bool scan_step(const struct hsnap_plan *plan, struct hsnap_scan_arg *arg, struct hsnap_page_region *regions,
+		      size_t max, int *ret_num)
 {
-	struct hsnap_page_region regions[512];
-	const uint64_t never = wanted == PRESENT ? 0 : HSNAP_PAGE_FILE | HSNAP_PAGE_ZERO;
-	const uint64_t told = plan->visit ? HSNAP_PAGE_WATCHED | HSNAP_PAGE_WRITTEN : 0;
-	uint64_t begin = start;
-	while (start < end) {
+	arg->size = sizeof(*arg);
+	arg->vec = (uint64_t)(uintptr_t)regions;
+	arg->vec_len = max;
+	arg->return_mask = HSNAP_PAGE_PRESENT | HSNAP_PAGE_SWAPPED | HSNAP_PAGE_ZERO;
+	if (plan->visit)
+		arg->return_mask |= HSNAP_PAGE_WATCHED | HSNAP_PAGE_WRITTEN;
+	*ret_num = ioctl(plan->pagemap, HSNAP_SCAN_IOCTL, arg);
+	return *ret_num >= 0;
+}
+
+/* By PAGEMAP_SCAN, which passes over what is absent in big steps; false: it does not work here. */
+static bool scan_pages(struct hsnap_plan *plan, const struct hsnap_maps_line *line, enum wanted wanted)
+{
+	struct hsnap_page_region regions[MAX_REGIONS];
+	uint64_t never = wanted == PRESENT ? 0 : HSNAP_PAGE_ZERO, begin = line->start;
+	if (never && line->inode)
+		never |= HSNAP_PAGE_FILE;
+	for (uint64_t at = line->start; at < line->end;) {
 		struct hsnap_scan_arg arg = {
-			.size = sizeof(arg), .start = start, .end = end,
-			.vec = (uint64_t)(uintptr_t)regions, .vec_len = sizeof(regions) / sizeof(*regions),
-			.category_inverted = never, .category_mask = never,
+			.start = at, .end = line->end, .category_inverted = never, .category_mask = never,
 			.category_anyof_mask = HSNAP_PAGE_PRESENT | HSNAP_PAGE_SWAPPED,
-			.return_mask = HSNAP_PAGE_PRESENT | HSNAP_PAGE_SWAPPED | told,
 		};
-		int n = ioctl(plan->pagemap, HSNAP_SCAN_IOCTL, &arg);
-		if (n < 0)
+		int n;
+		if (!scan_step(plan, &arg, regions, MAX_REGIONS, &n))
 			return false;
 		for (int i = 0; i < n; i++) {
 			if (wanted == WHOLE) /* what lies between is the file's, and stays as it is */
@@ -107,12 +122,49 @@ static bool scan_pages(struct hsnap_plan *plan, uint64_t start, uint64_t end, en
 			visit(plan, regions[i].start, regions[i].end, watched(regions[i].categories, wanted));
 			begin = regions[i].end;
 		}
-		if (arg.walk_end <= start)
+		if (arg.walk_end <= at)
 			break;
-		start = arg.walk_end;
+		at = arg.walk_end;
 	}
 	if (wanted == WHOLE)
-		visit(plan, begin, end, HSNAP_PAGES_CLEAN);
+		visit(plan, begin, line->end, HSNAP_PAGES_CLEAN);
+	return true;
+}
+
+static void tell(struct hsnap_plan *plan, uint64_t start, uint64_t end, enum hsnap_plan_pages pages)
+{
+	if (start >= end)
+		return;
+	add_range(plan, start, end);
+	visit(plan, start, end, pages);
+}
+
+/*
+ * The same of a mapping without a file, in a quarter of the time: what is told are the pages that were
+ * written to and those that are absent; what lies between is as it was.
+ */
+static bool scan_changes(struct hsnap_plan *plan, const struct hsnap_maps_line *line)
+{
+	struct hsnap_page_region regions[MAX_REGIONS];
+	for (uint64_t at = line->start; at < line->end;) {
+		struct hsnap_scan_arg arg = {
+			.start = at, .end = line->end, .category_inverted = HSNAP_PAGE_PRESENT,
+			.category_anyof_mask = HSNAP_PAGE_PRESENT | HSNAP_PAGE_WRITTEN,
+		};
+		int n;
+		if (!scan_step(plan, &arg, regions, MAX_REGIONS, &n) || arg.walk_end <= at)
+			return false;
+		for (int i = 0; i < n; i++) {
+			const struct hsnap_page_region *region = &regions[i];
+			tell(plan, at, region->start, HSNAP_PAGES_CLEAN);
+			if (region->categories & (HSNAP_PAGE_PRESENT | HSNAP_PAGE_SWAPPED) &&
+			    !(region->categories & HSNAP_PAGE_ZERO))
+				tell(plan, region->start, region->end, watched(region->categories, WRITTEN));
+			at = region->end;
+		}
+		tell(plan, at, arg.walk_end, HSNAP_PAGES_CLEAN);
+		at = arg.walk_end;
+	}
 	return true;
 }
 
@@ -161,11 +213,12 @@ static void list_mapping(struct hsnap_plan *plan, const struct hsnap_maps_line *
 		return;
 	if (wanted == WHOLE) {
 		add_range(plan, line->start, line->end);
-		if (plan->visit && !(plan->scan && scan_pages(plan, line->start, line->end, wanted)))
+		if (plan->visit && !(plan->scan && scan_pages(plan, line, wanted)))
 			visit(plan, line->start, line->end, HSNAP_PAGES_UNWATCHED);
 		return;
 	}
-	if (plan->scan && scan_pages(plan, line->start, line->end, wanted))
+	if (plan->scan && (plan->changes && wanted == WRITTEN && !line->inode ? scan_changes(plan, line)
+									      : scan_pages(plan, line, wanted)))
 		return;
 	plan->scan = false;
 	if (plan->pagemap >= 0 && list_pages(plan, line->start, line->end, wanted))
@@ -240,6 +293,14 @@ static bool has_scan(int pagemap)
 		.category_anyof_mask = HSNAP_PAGE_PRESENT, .return_mask = HSNAP_PAGE_PRESENT,
 	};
 	return ioctl(pagemap, HSNAP_SCAN_IOCTL, &arg) >= 0;
+}
+
+bool hsnap_plan_scan(struct hsnap_plan *plan, uint64_t start, uint64_t end)
+{
+	const struct hsnap_maps_line line = { .start = start, .end = end };
+	struct hsnap_plan look = *plan; /* its ranges hold this part already */
+	look.num = look.max = 0;
+	return scan_pages(&look, &line, WRITTEN);
 }
 
 enum hsnap_code hsnap_plan_open(struct hsnap_plan *plan, const struct hsnap_proc *proc, pid_t pid,

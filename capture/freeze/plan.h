@@ -34,6 +34,7 @@ struct hsnap_plan {
 	int maps, pagemap; /* descriptors; pagemap -1: not there */
 	bool scan;         /* PAGEMAP_SCAN (Linux 6.7) works */
 	bool soft_dirty;   /* where it does not, the soft-dirty bits tell what was written */
+	bool changes;      /* of a stopped process with a userfaultfd: look for what changed alone, which is quick */
 	/* May be set: told of all pages that are to be copied, in order of address. */
 	void (*visit)(void *context, uint64_t start, uint64_t end, enum hsnap_plan_pages pages);
 	void *context;
@@ -56,6 +57,9 @@ HSNAP_CHECKED bool hsnap_plan_grow(struct hsnap_plan *plan);
 
 /* Is it worth while to have a userfaultfd tell which pages of the mapping are written to? */
 bool hsnap_plan_can_watch(const struct hsnap_plan *plan, const struct hsnap_maps_line *line);
+
+/* Visit what is there of a part of a mapping without a file. */
+bool hsnap_plan_scan(struct hsnap_plan *plan, uint64_t start, uint64_t end);
 
 /* Read maps and list the ranges; allocates nothing.  false: not enough room, or no process. */
 bool hsnap_plan_list(struct hsnap_plan *plan);

@@ -103,6 +103,19 @@ static void visit(void *context, uint64_t start, uint64_t end, enum hsnap_plan_p
 		precopy->left += hsnap_mirror_count(&precopy->mirror, start, end, pages == HSNAP_PAGES_CLEAN);
 }
 
+/*
+ * What is said to be unchanged should have been copied before.  What was not may be of a kind of
+ * mapping that the kernel tells nothing about: only what is seen to be there is read.
+ */
+static void look_again(struct precopy *precopy)
+{
+	struct hsnap_mirror *mirror = &precopy->mirror;
+	hsnap_mirror_again(mirror);
+	for (size_t i = 0; i < mirror->num_missing && !precopy->end; i++)
+		if (!hsnap_plan_scan(&precopy->way.plan, mirror->missing[i].start, mirror->missing[i].end))
+			precopy->end = HSNAP_STOP_AGAIN;
+}
+
 /* Go through all pages once; false: there was not enough room to list them. */
 static bool make_pass(struct precopy *precopy, enum pass pass)
 {
@@ -111,7 +124,11 @@ static bool make_pass(struct precopy *precopy, enum pass pass)
 	precopy->done = precopy->left = 0;
 	hsnap_mirror_begin(&precopy->mirror);
 	plan->visit = visit;
+	plan->changes = pass != ROUND && !plan->soft_dirty;
+	precopy->mirror.careful = pass == LAST && plan->changes;
 	bool listed = hsnap_plan_list(plan);
+	if (pass == LAST && precopy->mirror.num_missing)
+		look_again(precopy);
 	plan->visit = NULL;
 	hsnap_mirror_flush(&precopy->mirror);
 	return listed;

@@ -27,9 +27,10 @@ static bool is_text_good(const struct hsnap_target *target, pid_t pid)
 	return false;
 }
 
-static enum hsnap_code freeze(const struct hsnap_freeze_options *options, const char *mode, struct hsnap_frozen *ret,
+static enum hsnap_code freeze(struct hsnap_freeze_options *options, const char *mode, struct hsnap_frozen *ret,
 			      struct hsnap_error *err)
 {
+	options->mode = !strcmp(mode, "precopy") ? HSNAP_FREEZE_PRECOPY : HSNAP_FREEZE_COPY;
 	return !strcmp(mode, "precopy") ? hsnap_freeze_precopy(options, ret, err)
 	       : !strcmp(mode, "clone") ? hsnap_freeze_clone(options, ret, err)
 					: hsnap_freeze_copy(options, ret, err);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # agree.sh reader|shapes|static|churner|bookstores|redis|python|libcs - the walk of glibc's heap against its witnesses, each
 # on one frozen copy: the agent's records, the program's own ledger, glibc's own sums (see agree.c).  A row each:
-# program, witness, stops, blocks, missing in the walk, extra in it, blocks that may be in flight, caches and tables
-# of thread-locals that libc made for its threads, arenas, arenas found locked, walks that were partial.
+# program, witness, stops, blocks, missing in the walk, extra in it, blocks that may be in flight, libc's own (caches of
+# threads, tables of thread-locals, blocks from before main()), arenas, arenas found locked, walks that were partial.
 . "$(dirname "$0")/../../e2e/lib.sh"
 : "${AGREE:?the judge}" "${HEAPS:?heaps}" "${HEAPS_STATIC:?heaps, linked statically}" "${AGENT:?the agent}" "${LIBCS:?a folder}"
 : "${CC:=cc}"
@@ -83,7 +83,8 @@ static)
 churner)
 	stops=20
 	[ "${HEAPSNAP_TEST_ALL:-no}" = no ] || stops=100
-	heap env LD_PRELOAD="$AGENT" "$HEAPS" churner && judge_options="--stops $stops" judge "churner, 200 threads" "$heap_pid" agent ledger
+	# Its threads never rest: without a lower priority the judge would get one of 200 turns.
+	heap nice -n 19 env LD_PRELOAD="$AGENT" "$HEAPS" churner && judge_options="--stops $stops" judge "churner, 200 threads" "$heap_pid" agent ledger
 	kill_heap
 	;;
 bookstores)

@@ -25,7 +25,7 @@ struct ledger {
 	uint64_t threads;  /* that take and drop blocks without a pause */
 	uint64_t has_info; /* mallinfo() was asked after the last change */
 	uint64_t in_use, free, in_fastbins, mapped, num_mapped, system; /* as mallinfo() says, all arenas */
-	struct ledger_line line[LEDGER_LINES];
+	struct ledger_line line[LEDGER_LINES]; /* [0]: the first block that main() took, never freed */
 };
 
 #endif

@@ -25,6 +25,8 @@
 #define LOOK_NS 500000000u      /* for a child that we were not told of */
 #define PATIENCE_NS 30000000000u
 #define PAUSE_NS 5000000
+#define CALL_CLOSE_RANGE 436 /* Linux 5.9 */
+#define MAX_DESCRIPTORS 4096 /* before that: no more than are likely */
 
 struct asking {
 	uint64_t child; /* as the target numbers it */
@@ -137,13 +139,16 @@ static void clear_up(const struct hsnap_freeze_options *options, const struct hs
 /* Nothing of ours is held open by it: a shell that reads our output must not wait for it. */
 static void leave_all(int *socket, int *root)
 {
-	*socket = fcntl(*socket, F_DUPFD_CLOEXEC, 4);
-	*root = fcntl(*root, F_DUPFD_CLOEXEC, 4);
-	for (int fd = 0, last = (int)sysconf(_SC_OPEN_MAX); fd < last && fd < 65536; fd++)
-		if (fd != *socket && fd != *root)
+	int kept[2] = { fcntl(*socket, F_DUPFD, 5), fcntl(*root, F_DUPFD, 5) };
+	*socket = dup2(kept[0], 3);
+	*root = dup2(kept[1], 4);
+	if (syscall(CALL_CLOSE_RANGE, 5u, ~0u, 0))
+		for (int fd = 5; fd < MAX_DESCRIPTORS; fd++)
 			close(fd);
-	for (int fd = 0; fd < 3; fd++)
+	for (int fd = 0; fd < 3; fd++) {
+		close(fd);
 		(void)open("/dev/null", O_RDWR);
+	}
 }
 
 static _Noreturn void stand_by(const struct hsnap_freeze_options *options, const struct hsnap_proc_ids *before, int socket)
@@ -154,8 +159,8 @@ static _Noreturn void stand_by(const struct hsnap_freeze_options *options, const
 	own.proc = &proc;
 	own.interrupted = NULL;
 	hsnap_step_none();
-	leave_all(&socket, &proc.root);
 	(void)prctl(PR_SET_NAME, "heapsnap-guard");
+	leave_all(&socket, &proc.root);
 	ssize_t n;
 	while ((n = read(socket, &told, sizeof(told))) == (ssize_t)sizeof(told)) {
 		if (told < 0)

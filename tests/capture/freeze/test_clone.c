@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ static struct hsnap_proc proc;
 static void set_up(void)
 {
 	cr_assert_eq(hsnap_proc_init(&proc, "/", NULL), HSNAP_OK);
+	cr_assert_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
 }
 
 TestSuite(clone, .init = set_up, .timeout = 60);
@@ -47,8 +49,7 @@ static enum hsnap_code freeze_once(pid_t pid, struct hsnap_frozen *frozen, struc
 	return hsnap_freeze_clone(&(struct hsnap_freeze_options){ .proc = &proc, .pid = pid, .scratch = -1 }, frozen, err);
 }
 
-/* The children of a process as its threads list them, ended ones too; or somebody who holds a thread
- * to clear one up. */
+/* The children of a process as its threads list them, ended ones too. */
 static bool has_children(pid_t pid)
 {
 	struct hsnap_proc_ids tids = { 0 };
@@ -58,20 +59,24 @@ static bool has_children(pid_t pid)
 		char *children = hsnap_proc_read(&proc, "proc/%d/task/%d/children", pid, tids.items[i]);
 		found |= children && *children;
 		free(children);
-		struct hsnap_proc_status status = { 0 };
-		found |= hsnap_proc_status(&proc, tids.items[i], &status) && status.tracer;
 	}
 	hsnap_vec_deinit(&tids);
 	return found;
 }
 
-/* Whoever stands by when we are killed needs a moment. */
+/* Once whoever stands by has done its work.  Orphaned by a killed freezer, it is our child. */
 static bool comes_to_have_none(pid_t pid)
 {
-	for (int left = 1000; left; left--, sleep_ms(5))
-		if (!has_children(pid))
-			return true;
-	return false;
+	struct hsnap_proc_ids all = { 0 };
+	cr_assert(hsnap_proc_list(&proc, &all, "proc"));
+	for (size_t i = 0; i < all.num; i++) {
+		struct hsnap_proc_status status = { 0 };
+		if (all.items[i] != pid && hsnap_proc_status(&proc, all.items[i], &status) &&
+		    status.parent == (uint64_t)getpid())
+			cr_expect_eq(waitpid(all.items[i], NULL, __WALL), all.items[i]);
+	}
+	hsnap_vec_deinit(&all);
+	return !has_children(pid);
 }
 
 /* The patient noticed nothing at all. */

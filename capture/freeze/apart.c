@@ -2,6 +2,7 @@
 /* apart.c - signals masked, then a thread. */
 #include "capture/freeze/apart.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,6 +29,7 @@ bool hsnap_apart(void *(*run)(void *), void *argument)
 	if (!error)
 		pthread_join(thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = error;
 	return !error;
 }
 

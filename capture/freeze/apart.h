@@ -12,7 +12,7 @@
 #include <time.h>
 
 /* Run it and wait for its end.  It takes no signal, and this process cannot be stopped from the
- * terminal meanwhile.  false: there is no thread to be had, and nothing was run. */
+ * terminal meanwhile.  false: there is no thread to be had (errno), and nothing was run. */
 bool hsnap_apart(void *(*run)(void *), void *argument);
 
 /* Before others, where that is permitted: each thread that is let go would else take our place on

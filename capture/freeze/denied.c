@@ -178,6 +178,15 @@ enum hsnap_code hsnap_refuse_permission(const struct hsnap_proc *proc, const str
 	return hint_capability(proc, pid, err);
 }
 
+/* glibc from 2.34 takes no other answer to clone3 than ENOSYS for "try the old way". */
+enum hsnap_code hsnap_refuse_thread(int sys_errno, struct hsnap_error *err)
+{
+	if (sys_errno != EPERM)
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "cannot start a thread: %s", strerror(sys_errno));
+	hsnap_fail(err, HSNAP_REFUSED, 0, "a seccomp filter forbids us to start a thread (clone3)");
+	return hsnap_hint(err, HSNAP_REFUSED, "Docker before 20.10.10 does so: --security-opt seccomp=unconfined, or root on the host");
+}
+
 /* ---- a /proc that does not show it ---- */
 
 static bool is_hiding(const struct hsnap_proc *proc)

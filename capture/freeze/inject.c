@@ -180,7 +180,7 @@ enum hsnap_code hsnap_inject(struct hsnap_injection *injection, struct hsnap_err
 	const struct hsnap_lender *lender = injection->lender;
 	injection->pause_ns = 0;
 	if (!hsnap_apart(run_attempt, &attempt))
-		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+		return hsnap_refuse_thread(errno, err);
 	if (attempt.done)
 		return HSNAP_OK;
 	if (attempt.denied)

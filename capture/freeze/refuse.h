@@ -25,6 +25,8 @@ enum hsnap_code hsnap_refuse_permission(const struct hsnap_proc *proc, const str
 					struct hsnap_error *err);
 /* It is there, but not in /proc, which is mounted with hidepid: true, and *err says so. */
 bool hsnap_refuse_hidden(const struct hsnap_proc *proc, pid_t pid, struct hsnap_error *err);
+/* There is no thread to be had.  HSNAP_NO_MEMORY, or HSNAP_REFUSED where a filter forbids it. */
+enum hsnap_code hsnap_refuse_thread(int sys_errno, struct hsnap_error *err);
 /* Is /proc there, and of our own PID namespace?  By the numbers of another one we would stop somebody else. */
 HSNAP_CHECKED enum hsnap_code hsnap_refuse_proc(const struct hsnap_proc *proc, struct hsnap_error *err);
 

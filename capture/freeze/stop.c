@@ -290,7 +290,10 @@ enum hsnap_stop_end hsnap_stop_once(struct hsnap_stop *stop)
 		return errno == ENOENT ? HSNAP_STOP_GONE : HSNAP_STOP_NO_MEMORY;
 	attempt.task = task;
 
-	return hsnap_apart(run_attempt, &attempt) ? attempt.end : HSNAP_STOP_NO_MEMORY;
+	if (hsnap_apart(run_attempt, &attempt))
+		return attempt.end;
+	stop->sys_errno = errno;
+	return HSNAP_STOP_NO_THREAD;
 }
 
 void hsnap_stop_deinit(struct hsnap_stop *stop)

@@ -32,6 +32,7 @@ enum hsnap_stop_end {
 	HSNAP_STOP_DENIED,  /* seizing failed: sys_errno */
 	HSNAP_STOP_FOREIGN, /* a thread runs 32-bit code */
 	HSNAP_STOP_DISK,    /* the work could not write its scratch file: sys_errno, which it sets */
+	HSNAP_STOP_NO_THREAD, /* to do it in: sys_errno */
 	HSNAP_STOP_NO_MEMORY,
 	HSNAP_STOP_INTERRUPTED,
 };

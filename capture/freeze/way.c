@@ -134,6 +134,7 @@ static enum hsnap_code explain(const struct hsnap_stop *stop, enum hsnap_stop_en
 	case HSNAP_STOP_FOREIGN:
 		return hsnap_fail(err, HSNAP_REFUSED, 0, "it runs 32-bit code, which this version cannot read");
 	case HSNAP_STOP_DISK: return refuse_disk(stop->sys_errno, err);
+	case HSNAP_STOP_NO_THREAD: return hsnap_refuse_thread(stop->sys_errno, err);
 	case HSNAP_STOP_NO_MEMORY: return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	case HSNAP_STOP_LATER:
 	case HSNAP_STOP_FAILED: break; /* the way has its own words for that */

@@ -6,6 +6,7 @@
  */
 #include "capture/symbols/confine.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
@@ -81,6 +82,20 @@ static bool drop_capabilities(void)
 	return !syscall(SYS_capset, &header, none);
 }
 
+/* Before Linux 5.9, and where a container's filter does not know close_range. */
+static bool close_listed(int keep)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	if (!folder)
+		return false;
+	for (struct dirent *entry; (entry = readdir(folder));) {
+		int fd = atoi(entry->d_name);
+		if (fd > 2 && fd != keep && fd != dirfd(folder))
+			close(fd);
+	}
+	return !closedir(folder);
+}
+
 static bool close_others(int keep)
 {
 	/* A small container may have no /dev/null: of this, reading ends at once and writing fails. */
@@ -92,8 +107,8 @@ static bool close_others(int keep)
 			return false;
 	/* From 3 up, but for the one that is kept. */
 	unsigned kept = keep < 3 ? 3 : (unsigned)keep;
-	return (kept <= 3 || !syscall(SYS_close_range, 3, kept - 1, 0)) &&
-	       !syscall(SYS_close_range, kept + (keep >= 3), ~0U, 0);
+	return ((kept <= 3 || !syscall(SYS_close_range, 3, kept - 1, 0)) &&
+		!syscall(SYS_close_range, kept + (keep >= 3), ~0U, 0)) || close_listed(keep);
 }
 
 static bool set_limit(int what, uint64_t value)

@@ -5,17 +5,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/proc/memory.h"
 #include "capture/target/elf_image.h"
+#include "capture/target/in_root.h"
 #include "capture/target/target.h"
 #include "snapshot/base/cleanup.h"
 
@@ -46,13 +45,9 @@ static const char *below_root(const struct hsnap_files *files, const char *path)
 
 int hsnap_files_open_path(const struct hsnap_files *files, const char *path)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
 	if (files->root < 0)
 		return -1;
-	hsnap_auto(hsnap_closefdp) int handle = (int)syscall(SYS_openat2, files->root, below_root(files, path), &how,
-							      sizeof(how));
+	hsnap_auto(hsnap_closefdp) int handle = hsnap_open_in_root(files->root, below_root(files, path));
 	return open_regular(handle);
 }
 

@@ -9,7 +9,22 @@ if ! can_make_roots || [ ! -x "$single" ]; then
 	finish
 fi
 busybox=$(command -v busybox) setpriv=$(command -v setpriv)
-bookstore=$FIXTURES/bookstore/bookstore
+
+# A program that is quickly taken, in one piece and with a library.
+cat >thing.c <<'X'
+#include <stdlib.h>
+struct NAME { struct NAME *next; long a, b, c; } *g_things;
+void thing_make(void) { for (int i = 0; i < 1000; i++) { struct NAME *t = malloc(sizeof(*t)); t->next = g_things; g_things = t; } }
+X
+cat >things.c <<'X'
+#include <stdio.h>
+void thing_make(void);
+int main(void) { char line[8]; thing_make(); puts("1000 32000 live things\nEND"); fflush(stdout); return fgets(line, sizeof(line), stdin) != NULL; }
+X
+build_shop() {
+	cc -g -DNAME="$1" -o "$2" things.c thing.c
+}
+build_shop CacheEntry shop && build_shop Other other-shop || { fail "compile"; finish; }
 
 # Root's rights but the one to open what is mapped (map_files).
 without_map_files() {
@@ -20,36 +35,35 @@ as_nobody() {
 	setpriv --reuid="$nobody" --regid="$nobody" --clear-groups -- "$@"
 }
 
-# named FILE, unnamed FILE - has the bookstore's cache a name?
+# named FILE, unnamed FILE WHY - have the program's blocks a name?
 named() {
-	"$HEAPSNAP" show --json "$1" >shown.json && jq -e '.snapshot.named as $n | ($n.label + $n.unknown) * 1000 < .snapshot.heap_bytes and
-		any(.types[]; .type == "CacheEntry")' shown.json
+	"$HEAPSNAP" show --json "$1" >shown.json && jq -e 'any(.types[]; .type == "CacheEntry" and .count == 1000)' shown.json
 }
 unnamed() {
-	"$HEAPSNAP" show --json "$1" >shown.json && jq -e '.snapshot.named as $n | ($n.label + $n.unknown) * 1000 > .snapshot.heap_bytes * 999 and
-		all(.types[]; .type != "CacheEntry")' shown.json && "$HEAPSNAP" show "$1" | grep "^note  *no types for bookstore: $2"
+	"$HEAPSNAP" show --json "$1" >shown.json && jq -e 'any(.types[]; .type == null and .count == 1000)' shown.json &&
+		"$HEAPSNAP" show "$1" | grep "^note  *no types for shop: $2"
 }
 
-# container ROOT - a root with a stripped bookstore in it, whose debug info lies apart.
+# container ROOT - a root with a stripped program in it, whose debug info lies apart.
 container() {
 	root=$1
 	make_root "$root" "$busybox" "$setpriv"
 	cp "$single" "$root/heapsnap"
-	copy_libraries "$root" "$bookstore"
+	copy_libraries "$root" shop
 	mkdir "$root/hidden"
-	objcopy --only-keep-debug "$bookstore" "$root/hidden/bookstore.debug"
-	strip -o "$root/bookstore" "$bookstore"
-	build_id=$(readelf -n "$bookstore" | awk '/Build ID/ { print $3 }')
+	objcopy --only-keep-debug shop "$root/hidden/shop.debug"
+	strip -o "$root/shop" shop
+	build_id=$(readelf -n shop | awk '/Build ID/ { print $3 }')
 	debug_folder=usr/lib/debug/.build-id/$(echo "$build_id" | cut -c 1-2)
 	debug_link=$root/$debug_folder/$(echo "$build_id" | cut -c 3-).debug
 	mkdir -p "$root/$debug_folder"
-	ln -s /hidden/bookstore.debug "$debug_link"
+	ln -s /hidden/shop.debug "$debug_link"
 }
 
 # ---- from the host ----
 container "$work/a"
-start_container "$root" 0 /heapsnap run -- /bookstore
-serve 1000 truth || finish
+start_container "$root" 0 /heapsnap run -- /shop
+await truth || finish
 find_target
 check "from the host" "$HEAPSNAP" take -p "$target" -o host.snap
 check "… names come from the container's files, through its own absolute links" named host.snap
@@ -59,6 +73,12 @@ check "… without the right to map_files" without_map_files "$HEAPSNAP" take -p
 check "… names come from the same files" named host-2.snap
 check "where process_vm_readv is forbidden" "$forbid" process_vm_readv "$HEAPSNAP" take -p "$target" -o filtered.snap
 check "… all of it is named" named filtered.snap
+for call in openat2 close_range; do
+	check "where $call is forbidden" without_map_files "$forbid" $call "$HEAPSNAP" take -p "$target" -o "$call.snap"
+	check "… all of it is named" named "$call.snap"
+done
+expect "where clone3 is forbidden" 3 '^heapsnap: cannot take pid .* a seccomp filter forbids us to start a thread' \
+	"$forbid" clone3 "$HEAPSNAP" take -p "$target" -o none.snap
 expect "where ptrace is forbidden" 3 '^heapsnap: cannot take pid .* a seccomp filter forbids us ptrace$' \
 	"$forbid" ptrace "$HEAPSNAP" take -p "$target" -o none.snap
 expect "… with a hint" 3 '^hint: .*--cap-add SYS_PTRACE' "$forbid" ptrace "$HEAPSNAP" take -p "$target" -o none.snap
@@ -69,7 +89,7 @@ check "… as number 1" sh -c '"$0" show --json "$1" | jq -e ".snapshot.pid == 1
 check "… named" named "$root/tmp/inside.snap"
 make_root "$work/beside"
 cp "$single" "$work/beside/heapsnap"
-mkfifo "$work/beside/bookstore"
+mkfifo "$work/beside/shop"
 beside() {
 	nsenter --target "$target" --pid -- unshare --mount --mount-proc="$work/beside/proc" chroot "$work/beside" "$@"
 }
@@ -82,13 +102,13 @@ expect "no /proc at all" 3 'cannot take pid 1: /proc is not mounted' \
 	chroot "$work/beside" /heapsnap take -p 1 -o /tmp/none.snap
 
 # ---- links that lead out ----
-mkdir outside && cp "$root/hidden/bookstore.debug" outside/
-ln -sf "$work/outside/bookstore.debug" "$debug_link"
+mkdir outside && cp "$root/hidden/shop.debug" outside/
+ln -sf "$work/outside/shop.debug" "$debug_link"
 check "a link to where there is something in our root" "$HEAPSNAP" take -p "$target" -o out.snap
 check "… is not followed" unnamed out.snap 'no debug info'
 without_map_files "$HEAPSNAP" take --quiet -p "$target" -o out-2.snap
 check "… nor without the right to map_files" unnamed out-2.snap 'no debug info'
-ln -sf ../../../../../../../../../../../../../../../../hidden/bookstore.debug "$debug_link"
+ln -sf ../../../../../../../../../../../../../../../../hidden/shop.debug "$debug_link"
 check "… and one upward ends in its own root" "$HEAPSNAP" take -p "$target" -o up.snap
 check "… named" named up.snap
 
@@ -101,13 +121,13 @@ gone() {
 		-o gone.snap --force
 	check "… which says that it does not know" unnamed gone.snap 'its file cannot be opened'
 }
-cp -p "$root/bookstore" spare
-rm "$root/bookstore" && gone "an executable that is deleted"
-mkfifo "$root/bookstore" && gone "a FIFO in its place" && rm "$root/bookstore"
-ln -s /dev/zero "$root/bookstore" && gone "a link to a device" && rm "$root/bookstore"
-strip -o "$root/bookstore.new" "$FIXTURES/bookstore/bookstore-nofp"
-mv "$root/bookstore.new" "$root/bookstore" && gone "another build in its place"
-cp -p spare "$root/bookstore.new" && mv "$root/bookstore.new" "$root/bookstore"
+cp -p "$root/shop" spare
+rm "$root/shop" && gone "an executable that is deleted"
+mkfifo "$root/shop" && gone "a FIFO in its place" && rm "$root/shop"
+ln -s /dev/zero "$root/shop" && gone "a link to a device" && rm "$root/shop"
+strip -o "$root/shop.new" other-shop
+mv "$root/shop.new" "$root/shop" && gone "another build in its place"
+cp -p spare "$root/shop.new" && mv "$root/shop.new" "$root/shop"
 check "the same build in its place" without_map_files "$HEAPSNAP" take -p "$target" -o same.snap
 check "… is known by its build id" named same.snap
 check "after all that it ends as it would alone" stop
@@ -115,16 +135,6 @@ check "nothing was written but the agent and what was asked for" test "$(ls -A "
 	"heapsnap-0 inside.snap "
 
 # ---- a library that is one thing there and another here ----
-cat >thing.c <<'X'
-#include <stdlib.h>
-struct NAME { struct NAME *next; long a, b, c; } *g_things;
-void thing_make(void) { for (int i = 0; i < 1000; i++) { struct NAME *t = malloc(sizeof(*t)); t->next = g_things; g_things = t; } }
-X
-cat >things.c <<'X'
-#include <stdio.h>
-void thing_make(void);
-int main(void) { char line[8]; thing_make(); puts("1 1 live x\nEND"); fflush(stdout); return !fgets(line, sizeof(line), stdin); }
-X
 mkdir lib
 build_thing() {
 	cc -g -shared -fPIC -DNAME="$1" -Wl,-soname,libthing.so -o lib/libthing.so thing.c
@@ -156,9 +166,9 @@ stop
 # ---- another user, in the container ----
 container "$work/b"
 proc_options="-o hidepid=2"
-start_container "$root" 23571 /heapsnap run -- /bookstore
+start_container "$root" 23571 /heapsnap run -- /shop
 proc_options=
-serve 1000 truth || finish
+await truth || finish
 find_target
 check "by the target's user, inside" inside 23571 /heapsnap take -p 1 -o /tmp/own.snap
 check "… named" named "$root/tmp/own.snap"
@@ -170,16 +180,16 @@ stop
 # ---- nobody's own ----
 cp "$HEAPSNAP" "$work/heapsnap-nobody" && mkdir -m 777 anybody
 container "$work/e"
-start unshare --mount-proc="$root/proc" chroot --userspec="$nobody:$nobody" "$root" /heapsnap run -- /bookstore
-serve 1000 truth || finish
+start unshare --mount-proc="$root/proc" chroot --userspec="$nobody:$nobody" "$root" /heapsnap run -- /shop
+await truth || finish
 check "a root folder below ours, by the target's user" as_nobody "$work/heapsnap-nobody" take -p "$service" \
 	-o "$work/anybody/chroot.snap"
 check "… named" named anybody/chroot.snap
 stop
 
 container "$work/c"
-start_rootless "$root" /heapsnap run -- /bookstore
-if serve 1000 truth; then
+start_rootless "$root" /heapsnap run -- /shop
+if await truth; then
 	find_target
 	check "a user namespace, from the host" "$HEAPSNAP" take -p "$target" -o rootless.snap
 	check "… named" named rootless.snap

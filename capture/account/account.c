@@ -48,16 +48,19 @@ static void add_told(const struct hsnap_kernel_memory *memory, const struct hsna
 static void add_blocks(const struct hsnap_heap *heap, const struct hsnap_account_look *look, bool requested,
 		       struct hsnap_account *account)
 {
-	size_t hint = 0, hint_usable = 0, hint_swapped = 0;
+	size_t hint = 0, hint_swapped = 0;
 	for (size_t i = 0; i < heap->blocks.num; i++) {
 		const struct hsnap_block *block = &heap->blocks.items[i];
-		uint64_t usable = hsnap_pages_in(&look->resident, block->address, block->address + block->usable, &hint_usable);
-		account->live_resident_usable += usable;
-		account->live_resident += !requested ? usable
-						     : hsnap_pages_in(&look->resident, block->address,
-								      block->address + block->requested, &hint);
-		account->live_swapped += hsnap_pages_in(&look->swapped, block->address, block->address + block->usable,
-							&hint_swapped);
+		uint64_t start = block->address;
+		uint64_t size = requested && block->requested < block->usable ? block->requested : block->usable;
+		if (hsnap_pages_covers(&look->resident, start, start + block->usable, hint)) {
+			account->live_resident_usable += block->usable;
+			account->live_resident += size;
+			continue;
+		}
+		account->live_resident_usable += hsnap_pages_in(&look->resident, start, start + block->usable, &hint);
+		account->live_resident += hsnap_pages_in(&look->resident, start, start + size, &hint);
+		account->live_swapped += hsnap_pages_in(&look->swapped, start, start + block->usable, &hint_swapped);
 	}
 }
 

@@ -26,4 +26,11 @@ void hsnap_pages_deinit(struct hsnap_pages *pages);
  * remembers the last place, 0 at first, and may be NULL. */
 uint64_t hsnap_pages_in(const struct hsnap_pages *pages, uint64_t start, uint64_t end, size_t *hint);
 
+/* Is all of [start, end) in the run that the hint is of?  Then there is nothing to search for. */
+static inline bool hsnap_pages_covers(const struct hsnap_pages *pages, uint64_t start, uint64_t end, size_t hint)
+{
+	return hint < pages->runs.num && start >= pages->runs.items[hint].start && start <= end &&
+	       end <= pages->runs.items[hint].end;
+}
+
 #endif

@@ -56,7 +56,8 @@ int main(int argc, char **argv)
 	save(argv[1], "cart", snapshot_from_text(&(struct graph_text){
 		.types = "Cart=32{items:Item**@0,next:Cart*@8,name:char*@16}%cart.c Item=16", .roots = "static:carts@cart.c:7",
 		.stacks = "make_cart(cart.c:12)<main(main.c:3)",
-		.blocks = "a:Cart&1 b:Item*[]/48 c:char[]^in_Cart.name/11+13 d:Item!exact", .edges = "carts>a a>b a.16>c b~d" }));
+		.blocks = "a:Cart&1 b:Item*[]/48 c:char[]^in_Cart.name/11+13 d:Item!exact", .edges = "carts>a a>b a.16>c b~d",
+		.account = true }));
 	save(argv[1], "wild", random_snapshot(&(struct random_shape){ .seed = 1, .style = RANDOM_WILD, .num_types = 6,
 		.num_stacks = 3, .num_roots = 3, .num_blocks = 12, .num_edges = 20 }));
 	save(argv[1], "crowd", random_snapshot(&(struct random_shape){ .seed = 2, .num_types = 4, .num_stacks = 2,

@@ -420,6 +420,22 @@ static void reset(void)
 	next_address = 0x10000;
 }
 
+static void add_account(struct hsnap_snapshot *snapshot)
+{
+	snapshot->account = (struct hsnap_account){
+		.known = true, .rss = 101, .rss_anon = 102, .rss_file = 103, .rss_shmem = HSNAP_NOT_KNOWN, .swap = 105, .huge = 106,
+		.cgroup_limit = 107, .cgroup_use = 108, .cgroup_swap = 109, .heap_resident = 110, .live_resident = 111,
+		.live_resident_usable = 112, .live_swapped = 113, .free = 114, .free_resident = 115, .free_count = 116,
+		.biggest_free = HSNAP_ACCOUNT_MAX,
+	};
+	need(hsnap_vec_push(&snapshot->account_arenas, (struct hsnap_account_arena){
+		.address = 0x7f0000001234, .kind = HSNAP_ARENA_THREADS, .locked = true, .system = 201, .walked = 202, .free = 203,
+		.free_resident = 204, .cached = 205, .top = 206, .biggest_free = 207 }));
+	need(hsnap_vec_push(&snapshot->account_parts, (struct hsnap_account_part){
+		.kind = HSNAP_PART_SHARED, .name = hsnap_strings_add(&snapshot->strings, "/dev/shm/ring"), .count = 301, .size = 302,
+		.resident = 303 }));
+}
+
 struct hsnap_snapshot *snapshot_from_text(const struct graph_text *text)
 {
 	struct hsnap_snapshot *snapshot = hsnap_snapshot_create();
@@ -433,6 +449,8 @@ struct hsnap_snapshot *snapshot_from_text(const struct graph_text *text)
 	make_nodes(snapshot);
 	each_word(snapshot, text->edges, add_edge);
 	make_edges(snapshot);
+	if (text->account)
+		add_account(snapshot);
 	if (text->keep_states)
 		return snapshot;
 	need(!hsnap_snapshot_mark(snapshot, NULL));

@@ -24,7 +24,7 @@
  * stacks  FUNCTION[(SOURCE)]<FUNCTION…   innermost first
  * modules PATH[=BUILDID]; without: "/usr/bin/app", which is the executable.  All is in the first.
  *
- * States are marked and rows summed at the end, but with `keep_states`.
+ * With `account` there is a memory account too.  States are marked and rows summed at the end, but with `keep_states`.
  */
 #ifndef HSNAP_TESTS_SUPPORT_GRAPH_TEXT_H
 #define HSNAP_TESTS_SUPPORT_GRAPH_TEXT_H
@@ -34,6 +34,7 @@
 struct graph_text {
 	const char *types, *roots, *blocks, *edges, *stacks, *modules;
 	bool keep_states;
+	bool account; /* one of fixed numbers, each other than the rest */
 };
 
 /* For hsnap_snapshot_destroy(); never NULL. */

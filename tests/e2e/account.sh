@@ -89,6 +89,9 @@ for how in agent glibc; do
 			check "$how: eight arenas of threads, each with its free blocks" account arenas '
 				[.arenas[] | select(.kind == "threads")] | length == 8 and
 				all(.free_resident > 4000000 and .biggest_free > 4000000 and .system >= .walked)'
+			# Seven blocks of 1,000 bytes, with a head and the agent's record.
+			check "$how: and what its thread keeps in its cache" account arenas '
+				[.arenas[] | select(.kind == "threads").cached] | all(. == 7 * 1008 or . == 7 * 1024)'
 			check "$how: show lists them" sh -c "\"\$HEAPSNAP\" show arenas.snap | grep -q '^9 arenas, of which hold much:'" ;;
 		mapped) check "$how: a file and shared memory are other mappings" account mapped '
 			.other >= 32 * 1048576 and .other < 33 * 1048576 and

@@ -66,8 +66,9 @@ static enum promise look_at(const struct hsnap_lender *lender, pid_t tid)
 		   &arguments[2], &arguments[3]) < 5)
 		return RUNS;
 	switch (number) {
+	case SYS_clock_nanosleep: /* to an hour (TIMER_ABSTIME) it can be made again, for a while it cannot */
+		return arguments[1] & 1 ? SLEEPS : NO_PROMISE;
 	case SYS_nanosleep:
-	case SYS_clock_nanosleep:
 	case SYS_restart_syscall:
 		return NO_PROMISE;
 	case SYS_poll:

@@ -415,6 +415,23 @@ static int run_writer(size_t mib)
 	return 0;
 }
 
+/* One thread, asleep to a moment that is fixed: whoever makes its call again does not make it longer. */
+static int run_until(long milliseconds)
+{
+	struct timespec until, woke;
+	ready();
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += milliseconds / 1000;
+	until.tv_nsec += milliseconds % 1000 * 1000000L;
+	if (until.tv_nsec >= 1000000000L)
+		until.tv_sec++, until.tv_nsec -= 1000000000L;
+	int error = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &woke);
+	bool early = woke.tv_sec < until.tv_sec || (woke.tv_sec == until.tv_sec && woke.tv_nsec < until.tv_nsec);
+	printf("error %d early %d\n", error, early);
+	return error || early;
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -423,6 +440,8 @@ int main(int argc, char **argv)
 		return run_busy((size_t)atol(value));
 	if (!strcmp(mode, "sleepers"))
 		return run_sleepers(atoi(value));
+	if (!strcmp(mode, "until"))
+		return run_until(atol(value));
 	if (!strcmp(mode, "spawner"))
 		return run_spawner();
 	if (!strcmp(mode, "vfork"))

@@ -143,6 +143,18 @@ Test(inject, sleepers_that_cannot_begin_again_are_left_alone)
 	child_kill(&sleeper);
 }
 
+/* So sleeps Python: it can be borrowed, though its only thread does nothing else. */
+Test(inject, a_sleeper_to_a_moment_is_borrowed)
+{
+	char line[256];
+	struct child sleeper = start_patient("until", "1500");
+	sleep_ms(50);
+	cr_expect_eq(inject(sleeper.pid, "20", NULL, line, sizeof(line)), 0, "%s", line);
+	cr_assert(child_expect(&sleeper, "error", line, sizeof(line)));
+	cr_expect_str_eq(line, "error 0 early 0");
+	cr_expect_eq(child_wait(&sleeper), 0);
+}
+
 Test(inject, a_stopped_process_is_left_alone)
 {
 	char line[256];

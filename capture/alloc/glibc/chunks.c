@@ -180,11 +180,13 @@ static bool walk_run(struct walk *walk, struct run *run)
 	return add_region(walk, region, run->end);
 }
 
+/* The block ends with its mapping, but since 2.43 eight bytes before that: see mapped.c. */
 static bool add_mapped(struct walk *walk, struct run *run)
 {
-	struct hsnap_block block = {
-		.address = run->top + 16, .usable = run->end - run->top - 16, .requested = run->end - run->top - 16,
-	};
+	uint64_t head, usable = run->end - run->top - 16;
+	if (hsnap_window_word(&walk->links, run->top + 8, &head) && SIZE(head) == usable)
+		usable -= 8;
+	struct hsnap_block block = { .address = run->top + 16, .usable = usable, .requested = usable };
 	walk->heap->arenas.items[0].walked += run->end - run->start;
 	return hsnap_vec_push(&walk->heap->blocks, block) && add_region(walk, run->start, run->end);
 }

@@ -3,22 +3,29 @@
  * mapped.c - blocks that have mappings of their own.
  *
  * glibc 2.26 to 2.43 malloc/malloc.c, sysmalloc_mmap(): the chunk begins where the mapping does; its
- * second word is its size, up to the mapping's end, with the MAPPED flag alone.  Where an alignment
+ * second word is its size, up to the mapping's end, with the MAPPED flag alone.  Since 2.43
+ * (mmap_set_chunk()) the size ends a head's length before the mapping does, as if another chunk came
+ * there, and bit 0 of the first word says that the mapping is of huge pages.  Where an alignment
  * was asked for, _int_memalign() makes another head further in, whose first word says how far, and
  * leaves the one before as it is; mremap_chunk() then changes the second alone.  The kernel makes
  * one mapping of several that lie side by side, so each page is looked at that no chunk explains.
  */
 #include "capture/alloc/glibc/walk.h"
 
+#define HEAD 16u
 #define MAX_MAPPED ((uint64_t)1 << 47)
 
 static bool is_chunk(struct walk *walk, uint64_t mapping, uint64_t at, struct run *ret)
 {
 	uint64_t lead, head;
-	if (!hsnap_window_word(&walk->links, at, &lead) || lead != at - mapping ||
+	if (!hsnap_window_word(&walk->links, at, &lead) || (lead & ~1ull) != at - mapping ||
 	    !hsnap_window_word(&walk->links, at + 8, &head) || (head & 15) != MAPPED)
 		return false;
 	uint64_t end = at + SIZE(head);
+	if ((end + HEAD) % PAGE == 0)
+		end += HEAD;
+	else if (lead & 1)
+		return false;
 	*ret = (struct run){ .start = mapping, .end = end, .top = at, .kind = RUN_MAPPED };
 	return SIZE(head) >= MIN_CHUNK && SIZE(head) <= MAX_MAPPED && end % PAGE == 0;
 }
@@ -32,9 +39,10 @@ static bool find_chunk(struct walk *walk, uint64_t mapping, struct run *ret)
 		return false;
 	for (uint64_t alignment = 32; alignment <= whole.end - whole.start; alignment *= 2) {
 		uint64_t at = ((mapping + 16 + alignment - 1) & ~(alignment - 1)) - 16;
-		if (at - mapping < MIN_CHUNK)
-			at += alignment;
-		if (is_chunk(walk, mapping, at, &moved) && hsnap_glibc_is_private(walk->target, mapping, moved.end)) {
+		bool found = is_chunk(walk, mapping, at, &moved);
+		if (!found && at - mapping < MIN_CHUNK) /* before 2.43 a whole chunk is cut off at least */
+			found = is_chunk(walk, mapping, at + alignment, &moved);
+		if (found && hsnap_glibc_is_private(walk->target, mapping, moved.end)) {
 			*ret = moved;
 			return true;
 		}

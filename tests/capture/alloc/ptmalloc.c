@@ -249,15 +249,16 @@ void ptm_heap(struct ptm *ptm, uint64_t start, uint64_t size, bool first, const 
 uint64_t ptm_map(struct ptm *ptm, uint64_t start, uint64_t usable, uint64_t alignment)
 {
 	uint64_t size = (usable + 16 + alignment + 4095) & ~4095ull, at = start;
+	uint64_t behind = ptm->layout->bins_offset < 100 ? 16 : 0; /* since 2.43 */
 	add_piece(ptm, start, size);
-	ptm_put(ptm, start + 8, size | 2);
+	ptm_put(ptm, start + 8, (size - behind) | 2);
 	if (alignment > 16) {
 		at = ((start + 16 + alignment - 1) & ~(alignment - 1)) - 16;
 		at += at - start < 32 ? alignment : 0;
 		ptm_put(ptm, at, at - start);
-		ptm_put(ptm, at + 8, (size - (at - start)) | 2);
+		ptm_put(ptm, at + 8, (size - behind - (at - start)) | 2);
 	}
-	note(ptm, at + 16, start + size - at - 16, 'l');
+	note(ptm, at + 16, start + size - at - 16 - behind / 2, 'l');
 	ptm->mapped++;
 	ptm->mapped_bytes += size;
 	return start + size;

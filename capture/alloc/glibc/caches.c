@@ -18,6 +18,7 @@
 #define SMALL_BINS 64u
 #define NUM_FASTBINS 10u
 #define MAX_LIST 65536u
+#define MAX_TRIED 16u /* of a fastbin, to learn how links are read */
 #define STORAGE 4096u /* of a thread, looked at for its cache */
 
 static const struct layout {
@@ -313,38 +314,39 @@ static void label_empty_caches(struct walk *walk)
 
 /* ---- fastbins ---- */
 
-/* Follow an arena's list; how many chunks it has, 0 where it does not end as it should. */
+/* Follow an arena's list; how many chunks of it could be gone through.  `mark`: and mark them. */
 static uint64_t follow_fastbin(struct sorting *sorting, uint64_t place, unsigned bin, bool mixed, bool mark)
 {
 	struct walk *walk = sorting->walk;
-	uint64_t at, head, link, num = 0;
+	uint64_t at, head, link, num = 0, most = mark ? UINT64_MAX : MAX_TRIED;
 	if (!hsnap_window_word(&walk->links, place, &at))
 		return 0;
-	for (; at && sorting->steps; num++, sorting->steps--) {
+	for (; at && num < most && sorting->steps; num++, sorting->steps--) {
 		if (at % 16 || !hsnap_window_word(&walk->links, at + 8, &head) || !fits(head, bin) ||
-		    !hsnap_window_word(&walk->links, at + 16, &link))
-			return 0;
-		if (mark && !mark_chunk(walk, at))
-			return 0;
+		    !hsnap_window_word(&walk->links, at + 16, &link) || (mark && !mark_chunk(walk, at)))
+			break;
 		at = read_link(link, at + 16, mixed);
 	}
-	return at ? 0 : num;
+	return num + !at; /* that it comes to its end tells, too */
 }
 
-static void go_through_fastbins(struct sorting *sorting, bool mark)
+/* Where there are no caches of threads, fastbins tell how links are read. */
+static void try_fastbins(struct sorting *sorting)
 {
 	const struct hsnap_glibc_arenas *arenas = &sorting->walk->arenas;
-	for (size_t i = 0; i < arenas->num; i++) {
-		for (unsigned bin = 0; arenas->items[i].fastbins && bin < NUM_FASTBINS; bin++) {
-			uint64_t place = arenas->items[i].fastbins + 8 * bin;
-			if (mark) {
-				follow_fastbin(sorting, place, bin, sorting->mixed, true);
-				continue;
-			}
+	for (size_t i = 0; i < arenas->num; i++)
+		for (unsigned bin = 0; arenas->items[i].fastbins && bin < NUM_FASTBINS; bin++)
 			for (int mixed = 0; mixed < 2; mixed++)
-				sorting->tally[mixed].members += follow_fastbin(sorting, place, bin, mixed, false);
-		}
-	}
+				sorting->tally[mixed].members +=
+					follow_fastbin(sorting, arenas->items[i].fastbins + 8 * bin, bin, mixed, false);
+}
+
+static void mark_fastbins(struct sorting *sorting)
+{
+	const struct hsnap_glibc_arenas *arenas = &sorting->walk->arenas;
+	for (size_t i = 0; i < arenas->num; i++)
+		for (unsigned bin = 0; arenas->items[i].fastbins && bin < NUM_FASTBINS; bin++)
+			follow_fastbin(sorting, arenas->items[i].fastbins + 8 * bin, bin, sorting->mixed, true);
 }
 
 /* ---- blocks that are none ---- */
@@ -478,12 +480,13 @@ bool hsnap_glibc_sort_out_cached(struct walk *walk)
 	struct sorting sorting = { .walk = walk, .steps = 8 * (uint64_t)walk->heap->blocks.num + MAX_LIST };
 	if (!make_marks(walk) || !go_through_caches(&sorting, false))
 		return false;
-	go_through_fastbins(&sorting, false);
+	if (sorting.tally[0].members == sorting.tally[1].members)
+		try_fastbins(&sorting);
 	decide(&sorting);
 	if (!go_through_caches(&sorting, true) || !list_proven(walk))
 		return false;
 	label_empty_caches(walk);
-	go_through_fastbins(&sorting, true);
+	mark_fastbins(&sorting);
 	mark_by_mark(&sorting);
 	return move_cached(walk);
 }

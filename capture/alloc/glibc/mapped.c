@@ -93,3 +93,35 @@ bool hsnap_glibc_mapped_runs(struct walk *walk)
 	}
 	return true;
 }
+
+/* Does it begin or end where a mapping or another run does? */
+static bool is_at_edge(const struct walk *walk, size_t index)
+{
+	const struct run *run = &walk->runs.items[index], *next = run + 1;
+	const struct hsnap_mapping *first = hsnap_target_mapping(walk->target, run->start);
+	const struct hsnap_mapping *last = hsnap_target_mapping(walk->target, run->end - 1);
+	return !first || !last || hsnap_glibc_private_from(walk->target, first) == run->start || last->end == run->end ||
+	       (index && run[-1].end == run->start) || (index + 1 < walk->runs.num && next->start == run->end);
+}
+
+void hsnap_glibc_drop_doubtful(struct walk *walk)
+{
+	uint64_t has = 0, system = walk->heap->arenas.items[0].system;
+	for (size_t i = 0; i < walk->runs.num; i++)
+		has += walk->runs.items[i].kind == RUN_MAPPED ? walk->runs.items[i].end - walk->runs.items[i].start : 0;
+	if (walk->params_missing || has <= system)
+		return;
+	size_t kept = 0;
+	for (size_t i = 0; i < walk->runs.num; i++) {
+		struct run run = walk->runs.items[i];
+		uint64_t size = run.end - run.start;
+		bool doubtful = run.kind == RUN_MAPPED && has > system && size <= has - system && !is_at_edge(walk, i);
+		if (doubtful)
+			has -= size;
+		walk->runs.items[i].kind = doubtful ? RUN_NONE : run.kind; /* in its place: the next one looks back at it */
+	}
+	for (size_t i = 0; i < walk->runs.num; i++)
+		if (walk->runs.items[i].kind != RUN_NONE)
+			walk->runs.items[kept++] = walk->runs.items[i];
+	walk->runs.num = kept;
+}

@@ -31,6 +31,7 @@ static bool read_all(struct walk *walk)
 	if (!hsnap_glibc_mapped_runs(walk))
 		return false;
 	hsnap_glibc_sort_runs(walk);
+	hsnap_glibc_drop_doubtful(walk);
 	return hsnap_glibc_walk_runs(walk) && hsnap_glibc_sort_out_cached(walk) &&
 	       hsnap_vec_push(&walk->heap->stacks, (struct hsnap_raw_stack){ 0 });
 }

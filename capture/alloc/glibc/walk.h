@@ -15,7 +15,7 @@
 #define OTHER_ARENA 4u
 #define SIZE(head) ((head) & ~7ull)
 
-enum run_kind { RUN_MAIN, RUN_HEAP, RUN_MAPPED };
+enum run_kind { RUN_NONE, RUN_MAIN, RUN_HEAP, RUN_MAPPED };
 
 /* A part of the heap that is walked in one go. */
 struct run {
@@ -68,6 +68,10 @@ bool hsnap_glibc_leads_on(struct walk *walk, const struct run *run, uint64_t at)
 
 /* Put the runs in order; one that overlaps the one before is the work of a damaged head and goes. */
 void hsnap_glibc_sort_runs(struct walk *walk);
+
+/* Where there are more blocks with mappings of their own than malloc counts: words of somebody else's that
+ * look like a head, in the midst of a mapping, go. */
+void hsnap_glibc_drop_doubtful(struct walk *walk);
 
 /* Walk all runs: blocks in use by their tags, and what is free; false: out of memory. */
 bool hsnap_glibc_walk_runs(struct walk *walk);

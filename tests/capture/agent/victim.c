@@ -499,6 +499,25 @@ static void unloaded(void)
 	      (void *)page);
 }
 
+/* A libc of its own for a part of the process: another main arena, which may not use brk. */
+static void second_libc(void)
+{
+	void *libc = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);
+	CHECK(libc);
+	void *(*other_malloc)(size_t) = (void *(*)(size_t))dlsym(libc, "malloc");
+	void (*other_free)(void *) = (void (*)(void *))dlsym(libc, "free");
+	CHECK(other_malloc && other_free && other_malloc != malloc);
+	for (int i = 0; i < 5000; i++) {
+		size_t size = 1 + rnd(3000);
+		void *block = keep(other_malloc(size), size);
+		get(1 + rnd(500));
+		if (rnd(3))
+			continue;
+		note(block, 0, 'd');
+		other_free(block);
+	}
+}
+
 static void sparse(void)
 {
 	for (int i = 0; i < 4; i++) {
@@ -534,6 +553,7 @@ static const struct {
 	{ "small_stacks", small_stacks },
 	{ "fibres", fibres },
 	{ "unloaded", unloaded },
+	{ "second_libc", second_libc },
 	{ "sparse", sparse },
 };
 

@@ -290,9 +290,19 @@ static void write_params(struct ptm *ptm)
 
 struct hsnap_target *ptm_finish(struct ptm *ptm)
 {
+	ptm_write(ptm);
+	return ptm_target(ptm);
+}
+
+void ptm_write(struct ptm *ptm)
+{
 	for (unsigned i = 0; i < ptm->num_arenas; i++)
 		write_arena(ptm, i);
 	write_params(ptm);
+}
+
+struct hsnap_target *ptm_target(const struct ptm *ptm)
+{
 	struct hsnap_target *target = hsnap_image_create();
 	require(target);
 	for (unsigned i = 0; i < ptm->num_pieces; i++) {

@@ -72,11 +72,15 @@ uint64_t ptm_brk(struct ptm *ptm, uint64_t start, const char *words);
 void ptm_heap(struct ptm *ptm, uint64_t start, uint64_t size, bool first, const char *words);
 /* A block with a mapping of its own, aligned as said (16: not); returns the mapping's end. */
 uint64_t ptm_map(struct ptm *ptm, uint64_t start, uint64_t usable, uint64_t alignment);
-/* All that was said, as a target; arenas and counts are written now. */
+/* Write arenas and counts: the last to be written. */
+void ptm_write(struct ptm *ptm);
+/* What stands there, as a target. */
+struct hsnap_target *ptm_target(const struct ptm *ptm);
+/* Both. */
 struct hsnap_target *ptm_finish(struct ptm *ptm);
 void ptm_deinit(struct ptm *ptm);
 
-/* Before ptm_finish: a word of the memory; the place must exist. */
+/* A word of the memory; the place must exist. */
 uint64_t ptm_get(struct ptm *ptm, uint64_t address);
 void ptm_put(struct ptm *ptm, uint64_t address, uint64_t value);
 

@@ -30,6 +30,7 @@ static const struct {
 	{ "thread_destructors", 40, 1 },
 	{ "small_stacks", 6, 1 },
 	{ "fibres", 6, 1 },
+	{ "second_libc", 40, 2 },
 	{ "sparse", 3, 1 },
 };
 

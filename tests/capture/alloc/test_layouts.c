@@ -236,6 +236,26 @@ ParameterizedTest(size_t *row, glibc_layouts, changed)
 	ptm_deinit(&ptm);
 }
 
+/* What looks like the head of a block with a mapping of its own, in the midst of somebody else's memory. */
+Test(glibc_layouts, no_block_of_a_mapping)
+{
+	struct ptm ptm;
+	struct hsnap_heap heap;
+	fill_world(&ptm, USUAL, HEAP_MAX);
+	uint64_t mapped = ptm.mapped, bytes = ptm.mapped_bytes, other = PTM_MAPPED + ((uint64_t)2 << 30);
+	ptm_map(&ptm, other, 50000, 16);
+	ptm.num_blocks--;
+	ptm.mapped = mapped;
+	ptm.mapped_bytes = bytes;
+	ptm_put(&ptm, other + 8, 0);
+	ptm_put(&ptm, other + 8192 + 8, 12288 | 2);
+	read_heap(&ptm, &heap, "no block");
+	check_all(&ptm, &heap, "no block", 0);
+	cr_expect_str_empty(heap.partial, "%s", heap.partial);
+	hsnap_heap_deinit(&heap);
+	ptm_deinit(&ptm);
+}
+
 /* Pieces that lie apart, one right behind another; a copy of one is none. */
 ParameterizedTestParameters(glibc_layouts, pieces)
 {

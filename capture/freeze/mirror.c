@@ -16,7 +16,8 @@ void hsnap_mirror_begin(struct hsnap_mirror *mirror)
 	mirror->next = 0;
 	mirror->in_order = mirror->copy->num_extents;
 	mirror->used = mirror->copy->used;
-	mirror->outgrown = mirror->gone = mirror->careful = false;
+	mirror->outgrown = mirror->gone = false;
+	mirror->missing_is = HSNAP_MISSING_READ;
 	mirror->num_missing = 0;
 	mirror->read = mirror->lost = 0;
 	mirror->num = 0;
@@ -186,6 +187,8 @@ static uint64_t next_part(struct hsnap_mirror *mirror, uint64_t start, uint64_t 
 
 static void note_missing(struct hsnap_mirror *mirror, uint64_t start, uint64_t end)
 {
+	if (mirror->missing_is == HSNAP_MISSING_IGNORED)
+		return;
 	if (mirror->num_missing == HSNAP_MIRROR_MISSING)
 		mirror->outgrown = true;
 	else
@@ -196,7 +199,7 @@ void hsnap_mirror_again(struct hsnap_mirror *mirror)
 {
 	mirror->at = 0;
 	mirror->next = 0;
-	mirror->careful = false;
+	mirror->missing_is = HSNAP_MISSING_READ;
 }
 
 static uint64_t go_through(struct hsnap_mirror *mirror, uint64_t start, uint64_t end, bool clean, bool count)
@@ -209,7 +212,7 @@ static uint64_t go_through(struct hsnap_mirror *mirror, uint64_t start, uint64_t
 		uint64_t until = next_part(mirror, start, end, &place);
 		if (!place || !clean || (mirror->num_unreadable && is_unreadable(mirror, start, until))) {
 			bytes += until - start;
-			if (!place && clean && mirror->careful)
+			if (!place && clean && mirror->missing_is)
 				note_missing(mirror, start, until);
 			else if (!count)
 				read_piece(mirror, start, until, place);

@@ -40,8 +40,8 @@ struct hsnap_mirror {
 	size_t waiting;    /* bytes of them */
 	size_t used;       /* of the buffer, they included */
 
-	/* What was said to be clean and is not in it: not read, but noted here for another look. */
-	bool careful;
+	/* What is said to be clean and is not in it. */
+	enum { HSNAP_MISSING_READ, HSNAP_MISSING_IGNORED, HSNAP_MISSING_NOTED } missing_is;
 	struct hsnap_range missing[HSNAP_MIRROR_MISSING];
 	size_t num_missing;
 

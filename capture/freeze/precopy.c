@@ -27,7 +27,7 @@
 #define PAGE_NS 1000        /* to read a page in the stop */
 #define THREAD_NS 12000     /* to stop and release a thread */
 #define STOP_NS 150000      /* what a stop takes in any case */
-#define GOOD_NS 700000      /* no further round for a pause that short */
+#define GOOD_NS 350000      /* no further round for a pause that short */
 #define BAD_NS 20000000     /* longer than this is only worth it where a plain copy takes more than twice as long */
 #define COPY_RATE 4         /* of a plain copy, bytes a nanosecond */
 
@@ -37,7 +37,9 @@ struct precopy {
 	struct hsnap_way way;
 	struct hsnap_watch watch;
 	struct hsnap_mirror mirror;
+	struct hsnap_team *team;
 	enum pass pass;
+	unsigned rounds;    /* made so far: but for the first, only what changed is looked for */
 	uint64_t done;      /* in a round: protected and read up to here */
 	uint64_t left;      /* bytes that a stop would have to read */
 	uint64_t list_ns;   /* a look at all pages takes */
@@ -124,13 +126,17 @@ static bool make_pass(struct precopy *precopy, enum pass pass)
 	precopy->done = precopy->left = 0;
 	hsnap_mirror_begin(&precopy->mirror);
 	plan->visit = visit;
-	plan->changes = pass != ROUND && !plan->soft_dirty;
-	precopy->mirror.careful = pass == LAST && plan->changes;
+	plan->changes = (pass != ROUND || precopy->rounds > 0) && !plan->soft_dirty;
+	plan->team = pass == LAST && plan->changes ? precopy->team : NULL;
+	if (plan->changes)
+		precopy->mirror.missing_is = pass == LAST ? HSNAP_MISSING_NOTED : HSNAP_MISSING_IGNORED;
 	bool listed = hsnap_plan_list(plan);
 	if (pass == LAST && precopy->mirror.num_missing)
 		look_again(precopy);
 	plan->visit = NULL;
+	plan->team = NULL;
 	hsnap_mirror_flush(&precopy->mirror);
+	precopy->rounds += pass == ROUND;
 	return listed;
 }
 
@@ -221,6 +227,7 @@ static enum hsnap_code start(struct precopy *precopy, unsigned again, struct hsn
 {
 	for (;; again++) {
 		precopy->mirror.num_unreadable = 0;
+		precopy->rounds = 0;
 		enum hsnap_code code = hsnap_way_room(&precopy->way, again, err);
 		if (!code)
 			code = converge(precopy, err);
@@ -254,6 +261,15 @@ static enum hsnap_code watch(struct precopy *precopy, struct hsnap_error *err)
 		    : hsnap_fail(err, HSNAP_REFUSED, 0, "exited while it was being captured");
 }
 
+/* Once more round, at once before the stop: what was written while it was decided upon is read now. */
+static void catch_last(struct precopy *precopy)
+{
+	if (precopy->way.plan.soft_dirty)
+		return;
+	(void)make_pass(precopy, ROUND);
+	hsnap_mirror_sort(&precopy->mirror);
+}
+
 static enum hsnap_code capture(struct precopy *precopy, struct hsnap_error *err)
 {
 	struct hsnap_way *way = &precopy->way;
@@ -261,8 +277,13 @@ static enum hsnap_code capture(struct precopy *precopy, struct hsnap_error *err)
 	enum hsnap_code code = watch(precopy, err);
 	if (!code)
 		code = start(precopy, 0, err);
-	if (!code)
+	if (!code && !way->plan.soft_dirty)
+		precopy->team = hsnap_team_create(way->plan.pagemap, hsnap_plan_chunks(&way->plan));
+	if (!code) {
+		catch_last(precopy);
 		code = hsnap_way_stop(way, err);
+	}
+	hsnap_team_destroy(precopy->team);
 	hsnap_watch_close(&precopy->watch);
 	hsnap_step("watch-closed");
 	if (code)

@@ -40,8 +40,8 @@ add() {
 		[ -e "$root$library" ] || { mkdir -p "$root$(dirname "$library")"; cp -L "$library" "$root$library"; }
 	done
 }
-for file in cli/heapsnap capture/agent/libheapsnap-agent.so fixtures/bookstore tests/bench/bench-pause; do
-	add "$build/$(cd "$build" && find "$file" -maxdepth 1 -type f | head -n 1)"
+for file in cli/heapsnap capture/agent/libheapsnap-agent.so fixtures/bookstore/bookstore tests/bench/bench-pause; do
+	add "$build/$file"
 done
 for name in patient churner freezer freezer-steps injector injector-steps test-precopy test-freeze test-inject; do
 	add "$build/tests/capture/freeze/$name"

@@ -10,6 +10,8 @@
 #include "capture/core/core.h"
 #include "capture/freeze/freeze.h"
 #include "capture/freeze/refuse.h"
+#include "capture/ration.h"
+#include "capture/freeze/refuse.h"
 #include "capture/naming/naming.h"
 #include "capture/proc/proc.h"
 #include "capture/roots/roots.h"
@@ -30,6 +32,7 @@ struct take {
 	struct hsnap_symbols *symbols;
 	struct hsnap_snapshot *snapshot;
 	int scratch; /* options->scratch, opened; -1: none */
+	struct hsnap_ration ration;
 	char exe[4096];
 	uint64_t start_time;
 };
@@ -209,6 +212,14 @@ static bool fill_facts(struct take *take)
 	       facts->freeze != HSNAP_NO_STRING;
 }
 
+/* Now that the blocks are counted the need is known.  A core endangers nobody. */
+static enum hsnap_code check_need(const struct take *take, struct hsnap_error *err)
+{
+	bool on_disk = take->scratch >= 0;
+	uint64_t need = hsnap_naming_need(take->heap.blocks.num, on_disk ? 0 : take->frozen.copied);
+	return take->options->core ? HSNAP_OK : hsnap_refuse_rest(&take->proc, need, on_disk, err);
+}
+
 /* All that is done once the target runs again. */
 static enum hsnap_code make_snapshot(struct take *take, struct hsnap_error *err)
 {
@@ -216,6 +227,8 @@ static enum hsnap_code make_snapshot(struct take *take, struct hsnap_error *err)
 	enum hsnap_code code = read_heap(take, err);
 	if (!code)
 		code = check_interrupt(take, err);
+	if (!code)
+		code = check_need(take, err);
 	if (code)
 		return code;
 	code = hsnap_roots_find(take->frozen.target, &take->frozen.kernel, &take->heap, &take->roots, err);
@@ -244,7 +257,7 @@ static enum hsnap_code freeze(struct take *take, struct hsnap_error *err)
 	const struct hsnap_take_options *options = take->options;
 	struct hsnap_freeze_options how = {
 		.proc = &take->proc, .pid = options->pid, .mode = options->freeze, .max_pause_ns = options->max_pause_ns,
-		.suspend_seccomp = options->suspend_seccomp, .interrupted = options->interrupted,
+		.suspend_seccomp = options->suspend_seccomp, .interrupted = &take->ration.halt,
 	};
 	enum hsnap_code code = hsnap_proc_init(&take->proc, "/", err);
 	if (!code)
@@ -258,7 +271,10 @@ static enum hsnap_code freeze(struct take *take, struct hsnap_error *err)
 		return code;
 	how.scratch = take->scratch;
 	tell(take, "copying");
+	hsnap_ration_begin(&take->ration, &take->proc, options->interrupted);
 	code = hsnap_freeze(&how, &take->frozen, err);
+	if (!code)
+		hsnap_ration_relieve(&take->ration, take->frozen.target);
 	if (code == HSNAP_UNSUPPORTED && err)
 		err->code = HSNAP_REFUSED; /* a way that was asked for and cannot be had */
 	return code == HSNAP_UNSUPPORTED ? HSNAP_REFUSED : code;
@@ -318,6 +334,8 @@ enum hsnap_code hsnap_capture_take(const struct hsnap_take_options *options, str
 	uint64_t began = now(CLOCK_MONOTONIC);
 	struct take take = { .options = options, .proc = { .root = -1 }, .scratch = -1 };
 	enum hsnap_code code = run(&take, err);
+	hsnap_ration_end(&take.ration);
+	code = hsnap_ration_explain(&take.ration, code, take.scratch >= 0, err);
 	if (code && code != HSNAP_INTERRUPTED) {
 		if (options->core)
 			hsnap_context(err, code, "cannot take the core '%s'", options->core);

@@ -101,8 +101,8 @@ enum hsnap_code hsnap_refuse_denied(const struct hsnap_proc *proc, pid_t tid, in
 
 uint64_t hsnap_refuse_needed(uint64_t bytes, bool scratch)
 {
-	/* The copy, and half as much again for the graph made of it. */
-	uint64_t need = bytes > UINT64_MAX / 2 ? UINT64_MAX : (scratch ? 0 : bytes) + bytes / 2;
+	uint64_t work = scratch ? bytes / 4 * 3 : bytes / 2, copy = scratch ? 0 : bytes;
+	uint64_t need = bytes > UINT64_MAX / 2 ? UINT64_MAX : copy + work;
 	return need < MIN_NEED ? MIN_NEED : need;
 }
 
@@ -111,24 +111,40 @@ static uint64_t whole_mib(uint64_t bytes)
 	return (bytes >> 20) + (bytes % (1 << 20) != 0);
 }
 
+enum hsnap_code hsnap_refuse_hint(const struct hsnap_headroom *room, bool scratch, struct hsnap_error *err)
+{
+	return hsnap_hint(err, HSNAP_REFUSED, "%s%s", room->cgroup
+			  ? "take it from outside (the node, an ephemeral container)" : "free memory or add swap first",
+			  scratch ? "" : ", or work on disk: --scratch DIR");
+}
+
+static enum hsnap_code refuse_memory(const struct hsnap_proc *proc, uint64_t need, const char *what, bool scratch,
+				     struct hsnap_error *err)
+{
+	struct hsnap_headroom room = hsnap_proc_headroom(proc);
+	if (room.limit == UINT64_MAX || need <= room.left)
+		return HSNAP_OK;
+	hsnap_fail(err, HSNAP_REFUSED, 0, "needs %" PRIu64 " MiB%s, this %s has %" PRIu64 " of %" PRIu64 " MiB left",
+		   whole_mib(need), what, room.cgroup ? "cgroup" : "machine", room.left >> 20, room.limit >> 20);
+	return hsnap_refuse_hint(&room, scratch, err);
+}
+
 enum hsnap_code hsnap_refuse_need(const struct hsnap_proc *proc, uint64_t bytes, int scratch,
 				  struct hsnap_error *err)
 {
-	uint64_t need = hsnap_refuse_needed(bytes, scratch >= 0);
-	struct hsnap_headroom room = hsnap_proc_headroom(proc);
-	uint64_t disk = scratch >= 0 ? hsnap_scratch_left(scratch) : UINT64_MAX;
-	if (room.limit != UINT64_MAX && need > room.left) {
-		hsnap_fail(err, HSNAP_REFUSED, 0, "needs %" PRIu64 " MiB%s, this %s has %" PRIu64 " of %" PRIu64
-			   " MiB left", whole_mib(need), scratch >= 0 ? " beside the scratch file" : "",
-			   room.cgroup ? "cgroup" : "machine", room.left >> 20, room.limit >> 20);
-		return hsnap_hint(err, HSNAP_REFUSED, "%s%s", room.cgroup
-				  ? "take it from outside (the node, an ephemeral container)" : "free memory or add swap first",
-				  scratch < 0 ? ", or work on disk: --scratch DIR" : "");
-	}
-	if (bytes > disk) {
-		hsnap_fail(err, HSNAP_REFUSED, 0, "needs %" PRIu64 " MiB of disk, the scratch folder has %" PRIu64
-			   " MiB left", whole_mib(bytes), disk >> 20);
-		return hsnap_hint(err, HSNAP_REFUSED, "name a folder with more room: --scratch DIR");
-	}
-	return HSNAP_OK;
+	bool on_disk = scratch >= 0;
+	enum hsnap_code code = refuse_memory(proc, hsnap_refuse_needed(bytes, on_disk),
+					     on_disk ? " beside the scratch file" : "", on_disk, err);
+	uint64_t disk = !code && on_disk ? hsnap_scratch_left(scratch) : UINT64_MAX;
+	if (code || bytes <= disk)
+		return code;
+	hsnap_fail(err, HSNAP_REFUSED, 0, "needs %" PRIu64 " MiB of disk, the scratch folder has %" PRIu64 " MiB left",
+		   whole_mib(bytes), disk >> 20);
+	return hsnap_hint(err, HSNAP_REFUSED, "name a folder with more room: --scratch DIR");
+}
+
+enum hsnap_code hsnap_refuse_rest(const struct hsnap_proc *proc, uint64_t need, bool scratch,
+				  struct hsnap_error *err)
+{
+	return refuse_memory(proc, need, " more", scratch, err);
 }

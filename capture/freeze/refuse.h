@@ -30,13 +30,25 @@ enum hsnap_code hsnap_refuse_thread(int sys_errno, struct hsnap_error *err);
 /* Is /proc there, and of our own PID namespace?  By the numbers of another one we would stop somebody else. */
 HSNAP_CHECKED enum hsnap_code hsnap_refuse_proc(const struct hsnap_proc *proc, struct hsnap_error *err);
 
-/* What a take of so many bytes uses at the most, in bytes of memory: the copy, unless it goes to a
- * scratch file, and the work on it. */
+/*
+ * What a take of so many bytes uses at the most, in bytes of memory: the copy, unless it goes to a
+ * scratch file, and the work on it.
+ *
+ * How many blocks there are is not known before the walk.  The work takes 52 bytes a block beside the
+ * copy, and 78 without one, which is given back as the graph grows (measured: docs/performance.md): a
+ * half and three quarters of blocks of 104 bytes, heads included.  Of smaller ones it takes more;
+ * hsnap_refuse_rest() finds that out once they are counted.
+ */
 uint64_t hsnap_refuse_needed(uint64_t bytes, bool scratch);
 
 /* Do the bytes to be copied, and the work on them, fit beside the target?  `scratch`: the file that
  * the copy goes to, or -1: memory.  HSNAP_OK or HSNAP_REFUSED. */
 HSNAP_CHECKED enum hsnap_code hsnap_refuse_need(const struct hsnap_proc *proc, uint64_t bytes, int scratch,
 						struct hsnap_error *err);
+/* The same in the midst of it: is there room for so many bytes of memory more? */
+HSNAP_CHECKED enum hsnap_code hsnap_refuse_rest(const struct hsnap_proc *proc, uint64_t need, bool scratch,
+						struct hsnap_error *err);
+/* The ways on for who has too little room; HSNAP_REFUSED. */
+enum hsnap_code hsnap_refuse_hint(const struct hsnap_headroom *room, bool scratch, struct hsnap_error *err);
 
 #endif

@@ -27,4 +27,8 @@ HSNAP_CHECKED enum hsnap_code hsnap_name_and_connect(const struct hsnap_target *
 						     struct hsnap_snapshot *snapshot,
 						     struct hsnap_error *err);
 
+/* Bytes of memory that this takes at the most of so many blocks, more than what there is before; `copy`
+ * bytes of what is given back on the way.  Three edges a block are counted on. */
+uint64_t hsnap_naming_need(uint64_t num_blocks, uint64_t copy);
+
 #endif

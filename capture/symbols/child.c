@@ -13,6 +13,7 @@
 
 #include "capture/symbols/answer.h"
 #include "capture/symbols/confine.h"
+#include "snapshot/base/budget.h"
 #include "snapshot/base/cleanup.h"
 
 #define MEMORY (UINT64_C(3) << 30)
@@ -226,6 +227,7 @@ static void child_main(const struct hsnap_child_job *job, const struct hsnap_chi
 		.cpu_seconds = CPU_SECONDS,
 		.descriptors = 16,
 	};
+	hsnap_budget_watch(NULL, NULL); /* who watches does not live here; limits do that */
 	if (!hsnap_confine(parent, job->socket, &limits))
 		_exit(EXIT_UNCONFINED);
 	if (options->body)

@@ -134,6 +134,14 @@ void hsnap_copy_forget(struct hsnap_copy *copy, uint64_t start, uint64_t end)
 	drop(copy, from, to);
 }
 
+bool hsnap_copy_relieve(const struct hsnap_copy *copy)
+{
+	if (copy->scratch < 0 || !copy->buffer)
+		return false;
+	hsnap_scratch_relieve(copy->scratch, copy->buffer, 0, copy->size);
+	return true;
+}
+
 const struct hsnap_extent *hsnap_copy_find(const struct hsnap_copy *copy, uint64_t address)
 {
 	size_t low = 0, high = copy->num_extents;

@@ -74,6 +74,9 @@ static inline bool hsnap_copy_add(struct hsnap_copy *copy, uint64_t start, size_
  * given back before. */
 void hsnap_copy_forget(struct hsnap_copy *copy, uint64_t start, uint64_t end);
 
+/* Take a scratch file's pages out of memory, while others read them; false: it is all memory. */
+bool hsnap_copy_relieve(const struct hsnap_copy *copy);
+
 /* The extent that holds the address, or the next one after it, or NULL. */
 const struct hsnap_extent *hsnap_copy_find(const struct hsnap_copy *copy, uint64_t address);
 

@@ -142,6 +142,12 @@ static void forget(void *self, uint64_t address)
 	live->forgotten = address;
 }
 
+static bool relieve(void *self)
+{
+	const struct live *live = self;
+	return hsnap_copy_relieve(&live->copy);
+}
+
 static void close_live(void *self)
 {
 	struct live *live = self;
@@ -158,6 +164,7 @@ static const struct hsnap_target_ops live_ops = {
 	.open_module = open_module,
 	.open_path = open_path,
 	.forget = forget,
+	.relieve = relieve,
 	.close = close_live,
 };
 

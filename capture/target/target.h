@@ -72,6 +72,8 @@ struct hsnap_target_ops {
 	/* What lies below the address is not read again: its memory may be given back.  Called while
 	 * nobody reads; may be NULL. */
 	void (*forget)(void *self, uint64_t address);
+	/* Take what lies on a disk out of memory, from any thread; false: nothing does.  May be NULL. */
+	bool (*relieve)(void *self);
 	void (*close)(void *self);
 };
 
@@ -113,6 +115,12 @@ static inline void hsnap_target_forget(const struct hsnap_target *target, uint64
 {
 	if (target->ops->forget)
 		target->ops->forget(target->self, address);
+}
+
+/* Is less memory used for the copy now, since it can be read from a disk again? */
+static inline bool hsnap_target_relieve(const struct hsnap_target *target)
+{
+	return target->ops->relieve && target->ops->relieve(target->self);
 }
 
 /* The mapping or module that holds the address, or NULL.  O(log n). */

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
+#include "snapshot/base/budget.h"
+
 static bool mapped_length(size_t num, size_t size, size_t *ret)
 {
 	size_t length;
@@ -18,7 +20,7 @@ static bool mapped_length(size_t num, size_t size, size_t *ret)
 void *hsnap_pages_alloc(size_t num, size_t size)
 {
 	size_t length;
-	if (!mapped_length(num, size, &length))
+	if (!mapped_length(num, size, &length) || !hsnap_budget_allows(length))
 		return NULL;
 	void *pages = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages == MAP_FAILED)

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "snapshot/base/budget.h"
+
 /* `struct hsnap_vec(T) name;` declares one; `struct tag hsnap_vec_body(T)` names the type. */
 #define hsnap_vec_body(T) { T *items; size_t num, capacity; }
 #define hsnap_vec(T) hsnap_vec_body(T)
@@ -34,6 +36,8 @@ static inline bool hsnap_vec_grow_(void **items, size_t num, size_t *capacity, s
 		next = want;
 	if (next < 16)
 		next = 16;
+	if (!hsnap_budget_allows((next - *capacity) * size))
+		return false;
 	void *grown = reallocarray(*items, next, size);
 	if (!grown)
 		return false;

@@ -370,12 +370,15 @@ Test(refuse, with_a_scratch_file_the_copy_needs_disk_and_no_memory)
 	unlink(path);
 	tree_create(&proc);
 	tree_write(&proc, "proc/meminfo", "MemTotal: 262144 kB\nMemAvailable: 65536 kB\n");
-	cr_expect_eq(hsnap_refuse_need(&proc, 120 * MIB, fd, &err), HSNAP_OK, "%s", err.message);
-	cr_expect_eq(hsnap_refuse_need(&proc, 140 * MIB, fd, &err), HSNAP_REFUSED);
-	cr_expect_str_eq(err.message, "needs 70 MiB beside the scratch file, this machine has 64 of 256 MiB left");
+	cr_expect_eq(hsnap_refuse_need(&proc, 80 * MIB, fd, &err), HSNAP_OK, "%s", err.message);
+	cr_expect_eq(hsnap_refuse_need(&proc, 100 * MIB, fd, &err), HSNAP_REFUSED);
+	cr_expect_str_eq(err.message, "needs 75 MiB beside the scratch file, this machine has 64 of 256 MiB left");
 	cr_expect_str_eq(err.hint, "free memory or add swap first");
 	cr_expect_eq(hsnap_refuse_need(&proc, 140 * MIB, -1, &err), HSNAP_REFUSED);
 	cr_expect_str_eq(err.hint, "free memory or add swap first, or work on disk: --scratch DIR");
+	cr_expect_eq(hsnap_refuse_rest(&proc, 65 * MIB, false, &err), HSNAP_REFUSED);
+	cr_expect_str_eq(err.message, "needs 65 MiB more, this machine has 64 of 256 MiB left");
+	cr_expect_eq(hsnap_refuse_rest(&proc, 64 * MIB, false, &err), HSNAP_OK);
 	tree_write(&proc, "proc/meminfo", "MemTotal: 4611686018427387904 kB\nMemAvailable: 4611686018427387 kB\n");
 	cr_expect_eq(hsnap_refuse_need(&proc, (uint64_t)1 << 60, fd, &err), HSNAP_REFUSED);
 	cr_expect(strstr(err.message, "needs 1099511627776 MiB of disk, the scratch folder has "), "%s", err.message);

@@ -7,16 +7,14 @@
  */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/capture/support/cgroup.h"
 #include "tests/capture/support/tree.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -312,50 +310,12 @@ Test(cgroup, what_stands_beside_a_process)
 
 /* ---- a cgroup of this machine ---- */
 
-static bool put(const char *folder, const char *file, unsigned long long value)
-{
-	char path[512], text[32];
-	snprintf(path, sizeof(path), "%s/%s", folder, file);
-	int fd = open(path, O_WRONLY | O_CLOEXEC), len = snprintf(text, sizeof(text), "%llu", value);
-	bool done = fd >= 0 && write(fd, text, (size_t)len) == len;
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
-/* Below the memory cgroup that we are in, of version 1 or 2; false: none can be made. */
-static bool make_cgroup(char *folder, size_t size, const char **limit)
-{
-	char own[256] = "", line[512];
-	FILE *list = fopen("/proc/self/cgroup", "re");
-	while (list && fgets(line, sizeof(line), list))
-		if (strstr(line, ":memory:") || (!own[0] && !strncmp(line, "0::", 3)))
-			snprintf(own, sizeof(own), "%.255s", strrchr(line, ':') + 1);
-	if (list)
-		fclose(list);
-	own[strcspn(own, "\n")] = '\0';
-	static const char *const places[][2] = {
-		{ "/sys/fs/cgroup/memory", "memory.limit_in_bytes" }, { "/sys/fs/cgroup", "memory.max" },
-	};
-	for (size_t i = 0; i < 2; i++) {
-		struct stat st;
-		char path[600];
-		snprintf(folder, size, "%s%s/heapsnap-unit-%d", places[i][0], own, getpid());
-		snprintf(path, sizeof(path), "%s/%s", folder, places[i][1]);
-		*limit = places[i][1];
-		if (!mkdir(folder, 0700) && !stat(path, &st))
-			return true;
-		rmdir(folder);
-	}
-	return false;
-}
-
 /* What is left before and after 32 MiB are written to, told through a pipe. */
-static void use_memory(const char *folder, int to)
+static void use_memory(const struct cgroup *cgroup, int to)
 {
 	struct hsnap_proc proc;
 	uint64_t left[2] = { 0 }, limit = 0;
-	if (put(folder, "cgroup.procs", (unsigned long long)getpid()) && !hsnap_proc_init(&proc, "/", NULL)) {
+	if (cgroup_enter(cgroup) && !hsnap_proc_init(&proc, "/", NULL)) {
 		left[0] = hsnap_proc_headroom(&proc).left;
 		char *pages = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (pages != MAP_FAILED)
@@ -370,23 +330,21 @@ static void use_memory(const char *folder, int to)
 
 Test(cgroup, a_real_one_is_seen_from_inside)
 {
-	char folder[512];
-	const char *limit_file;
-	if (!make_cgroup(folder, sizeof(folder), &limit_file))
+	struct cgroup cgroup;
+	if (!cgroup_create(&cgroup, 96 * MIB))
 		cr_skip_test("no memory cgroup can be made here");
 	int pipe_fds[2];
 	cr_assert_eq(pipe2(pipe_fds, O_CLOEXEC), 0);
-	cr_expect(put(folder, limit_file, 96 * MIB));
 	pid_t pid = fork();
 	if (!pid)
-		use_memory(folder, pipe_fds[1]);
+		use_memory(&cgroup, pipe_fds[1]);
 	close(pipe_fds[1]);
 	FILE *from = fdopen(pipe_fds[0], "r");
 	unsigned long long before, after, limit;
 	int num = fscanf(from, "%llu %llu %llu", &before, &after, &limit);
 	fclose(from);
 	waitpid(pid, NULL, 0);
-	cr_expect_eq(rmdir(folder), 0, "%s: %s", folder, strerror(errno));
+	cgroup_remove(&cgroup);
 	cr_assert_eq(num, 3);
 	cr_expect_eq(limit, 96 * MIB, "the limit is %llu", limit);
 	cr_expect(before <= 96 * MIB && before > 80 * MIB, "%llu were left before", before);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_pause.c - bench-pause [MIB [ROUNDS [MODE...]]]: how long a process is held still, by each of our
- * ways (copy, precopy, clone; all of them by default) and by gcore.
+ * bench_pause.c - bench-pause [MIB [ROUNDS [sleepers=N] [MODE...]]]: how long a process is held still, by
+ * each of our ways (copy, precopy, clone; all of them by default) and by gcore.
  *
  * The process has so much memory in small blocks, writes to 20,000 random pages a second, and has a
  * thread that measures the longest gap between two looks at the clock: what the process itself
- * notices.  "own" is what heapsnap says of itself: first interrupt to last release.
+ * notices.  Besides it may have so many threads that sleep.
+ * "own" is what heapsnap says of itself: first interrupt to last release.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -73,11 +74,30 @@ static void fill(size_t bytes)
 	}
 }
 
-static void be_target(size_t mib)
+static void *sleep_on(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void start_sleepers(size_t num)
+{
+	pthread_t thread;
+	pthread_attr_t attributes;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 65536);
+	while (num--)
+		if (pthread_create(&thread, &attributes, sleep_on, NULL))
+			abort();
+}
+
+static void be_target(size_t mib, size_t sleepers)
 {
 	pthread_t thread;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	fill(mib << 20);
+	start_sleepers(sleepers);
 	pthread_create(&thread, NULL, measure_gaps, NULL);
 	shared->ready = true;
 	/* A byte of a page is written as it was: that may as well be one of a chunk's header. */
@@ -163,33 +183,35 @@ static void run_others(pid_t pid)
 		puts("gcore: not there");
 }
 
-static bool is_asked_for(const char *name, int argc, char **argv)
+static bool is_asked_for(const char *name, int argc, char **argv, int first)
 {
-	for (int i = 3; i < argc; i++)
+	for (int i = first; i < argc; i++)
 		if (!strcmp(argv[i], name))
 			return true;
-	return argc <= 3;
+	return argc <= first;
 }
 
 int main(int argc, char **argv)
 {
 	size_t mib = argc > 1 ? strtoul(argv[1], NULL, 10) : 1024;
 	size_t rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 20;
+	size_t sleepers = 0;
+	int first = argc > 3 && sscanf(argv[3], "sleepers=%zu", &sleepers) == 1 ? 4 : 3;
 	struct hsnap_proc proc;
 	if (rounds < 1 || rounds > MAX_ROUNDS || hsnap_proc_init(&proc, "/", NULL))
 		return 2;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid = fork();
 	if (!pid)
-		be_target(mib);
+		be_target(mib, sleepers);
 	while (!shared->ready)
 		usleep(10000);
 	printf("medians of %zu, in ms\n%-8s %8s %9s %9s %9s %9s %9s %9s\n", rounds, "way", "GiB", "own stop", "worst",
 	       "per GiB", "seen", "idle", "in all");
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
-		if (is_asked_for(modes[i].name, argc, argv))
+		if (is_asked_for(modes[i].name, argc, argv, first))
 			run_mode(&modes[i], &proc, pid, rounds);
-	if (is_asked_for("gcore", argc, argv))
+	if (is_asked_for("gcore", argc, argv, first))
 		run_others(pid);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);

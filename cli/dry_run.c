@@ -36,6 +36,13 @@ static void print_room(struct hsnap_emit *emit, const struct hsnap_headroom *roo
 			     hsnap_human((double)room->limit).text, whose, room->cgroup ? "cgroup" : "machine");
 }
 
+/* Looked at one after the other, what is left may have changed a little. */
+static bool is_same_room(const struct hsnap_headroom *a, const struct hsnap_headroom *b)
+{
+	uint64_t apart = a->left > b->left ? a->left - b->left : b->left - a->left;
+	return a->limit == b->limit && a->cgroup == b->cgroup && apart <= a->limit / 100;
+}
+
 static void print_forecast(struct hsnap_emit *emit, const struct hsnap_options *options,
 			   const struct hsnap_forecast *forecast)
 {
@@ -46,9 +53,13 @@ static void print_forecast(struct hsnap_emit *emit, const struct hsnap_options *
 		     hsnap_plural(forecast->threads, "thread").text, hsnap_human((double)forecast->bytes).text);
 	hsnap_line_deinit(&name);
 	hsnap_printf(emit, "memory: %s needed at the most; ", hsnap_human((double)forecast->need).text);
-	print_room(emit, &forecast->ours, "heapsnap");
-	hsnap_print(emit, ", ");
-	print_room(emit, &forecast->theirs, "it");
+	if (is_same_room(&forecast->ours, &forecast->theirs)) {
+		print_room(emit, &forecast->ours, "both");
+	} else {
+		print_room(emit, &forecast->ours, "heapsnap");
+		hsnap_print(emit, "; ");
+		print_room(emit, &forecast->theirs, "it");
+	}
 	hsnap_print(emit, "\n");
 	if (forecast->huge)
 		hsnap_printf(emit, "huge pages: %s; precopy and clone split those that it writes to meanwhile\n",

@@ -29,21 +29,22 @@
 
 static const char *const names[HSNAP_NUM_FREEZE_MODES] = { "auto", "copy", "precopy", "clone" };
 
-uint64_t hsnap_forecast_pause(enum hsnap_freeze_mode mode, uint64_t bytes, uint64_t huge, uint64_t threads,
-			      uint64_t copy_rate)
+uint64_t hsnap_forecast_pause(const struct hsnap_forecast *forecast, enum hsnap_freeze_mode mode)
 {
-	if (huge > bytes)
-		huge = bytes;
-	double ns = STOP_NS + THREAD_NS * (double)(threads ? threads - 1 : 0);
+	double bytes = (double)forecast->bytes, shared = (double)forecast->shared, huge = (double)forecast->huge;
+	double copy_ns = 1e9 / (double)forecast->copy_rate; /* a byte */
+	if (huge > bytes - shared)
+		huge = bytes - shared;
+	double ns = STOP_NS + LIST_NS * bytes / GIB + THREAD_NS * (double)(forecast->threads ? forecast->threads - 1 : 0);
 	switch (mode) {
 	case HSNAP_FREEZE_PRECOPY:
-		ns += LIST_NS * (double)bytes / GIB + DIRTY_NS;
+		ns += DIRTY_NS;
 		break;
 	case HSNAP_FREEZE_CLONE:
-		ns += FORK_NS * (double)(bytes - huge) / GIB + FORK_HUGE_NS * (double)huge / GIB;
+		ns += FORK_NS * (bytes - shared - huge) / GIB + FORK_HUGE_NS * huge / GIB + shared * copy_ns;
 		break;
 	default:
-		ns += LIST_NS * (double)bytes / GIB + (double)bytes * 1e9 / (double)copy_rate;
+		ns += bytes * copy_ns;
 		break;
 	}
 	return ns < 1e18 ? (uint64_t)ns : (uint64_t)1e18;
@@ -88,6 +89,7 @@ static enum hsnap_code list_pages(const struct hsnap_freeze_options *options, st
 		return code;
 	bool listed = hsnap_plan_grow(&plan);
 	ret->bytes = plan.bytes;
+	ret->shared = plan.shared;
 	ret->scan = plan.scan;
 	hsnap_plan_close(&plan);
 	return listed ? HSNAP_OK : hsnap_fail(err, HSNAP_REFUSED, 0, "exited while it was being looked at");
@@ -167,7 +169,7 @@ enum hsnap_code hsnap_forecast_make(const struct hsnap_freeze_options *options, 
 	for (enum hsnap_freeze_mode mode = HSNAP_FREEZE_COPY; mode < HSNAP_NUM_FREEZE_MODES; mode++) {
 		struct hsnap_forecast_way *way = &ret->ways[mode];
 		way->possible = true;
-		way->pause_ns = hsnap_forecast_pause(mode, ret->bytes, ret->huge, ret->threads, ret->copy_rate);
+		way->pause_ns = hsnap_forecast_pause(ret, mode);
 		struct hsnap_error against = { 0 };
 		if (!permitted)
 			set_obstacle(way, &why);
@@ -175,7 +177,7 @@ enum hsnap_code hsnap_forecast_make(const struct hsnap_freeze_options *options, 
 			set_obstacle(way, &against);
 		check_pause(ret, mode);
 	}
-	ret->ways[HSNAP_FREEZE_CLONE].growth = ret->bytes;
+	ret->ways[HSNAP_FREEZE_CLONE].growth = ret->bytes - ret->shared;
 	hsnap_forecast_choose(ret);
 	return HSNAP_OK;
 }

@@ -28,6 +28,7 @@ struct hsnap_forecast {
 	uint64_t rss, swap;  /* bytes */
 	uint64_t threads;
 	uint64_t bytes;      /* to be copied */
+	uint64_t shared;     /* of these: in shared mappings, which a clone does not have */
 	uint64_t huge;       /* bytes in huge pages: those written to meanwhile are split by precopy and clone */
 	uint64_t need;       /* bytes of memory that a take uses at the most */
 	uint64_t copy_rate;  /* bytes a second */
@@ -55,9 +56,8 @@ void hsnap_forecast_choose(struct hsnap_forecast *forecast);
 void hsnap_forecast_rule_out(struct hsnap_forecast *forecast, enum hsnap_freeze_mode mode,
 			     const struct hsnap_error *why);
 
-/* How long a process of so many threads would be held still. */
-uint64_t hsnap_forecast_pause(enum hsnap_freeze_mode mode, uint64_t bytes, uint64_t huge, uint64_t threads,
-			      uint64_t copy_rate);
+/* How long a process of that size would be held still, in ns. */
+uint64_t hsnap_forecast_pause(const struct hsnap_forecast *forecast, enum hsnap_freeze_mode mode);
 
 /* HSNAP_OK where a way was chosen.  Else HSNAP_REFUSED: why none is to be gone, and the ways on with
  * their price. */

@@ -57,11 +57,11 @@ enum hsnap_code hsnap_clone_obstacle(const struct hsnap_freeze_options *options,
 		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "its next child is to be the first of a PID namespace");
 	const struct hsnap_headroom *ours = &forecast->ours, *theirs = &forecast->theirs;
 	bool shared = ours->limit == theirs->limit && ours->cgroup == theirs->cgroup;
-	uint64_t need = forecast->bytes + (shared ? forecast->need : 0);
+	uint64_t growth = forecast->bytes - forecast->shared, need = growth + (shared ? forecast->need : 0);
 	if (theirs->limit == UINT64_MAX || need <= theirs->left)
 		return HSNAP_OK;
 	hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "it could grow by %" PRIu64 " MiB%s, its %s has %" PRIu64 " of %" PRIu64
-		   " MiB left", (forecast->bytes + (1 << 20) - 1) >> 20, shared ? ", with heapsnap beside it" : "",
+		   " MiB left", (growth + (1 << 20) - 1) >> 20, shared ? ", with heapsnap beside it" : "",
 		   theirs->cgroup ? "cgroup" : "machine", theirs->left >> 20, theirs->limit >> 20);
 	return hsnap_hint(err, HSNAP_UNSUPPORTED, "raise its limit for a moment, or another --freeze");
 }

@@ -297,14 +297,18 @@ static bool read_maps(struct hsnap_plan *plan)
 bool hsnap_plan_list(struct hsnap_plan *plan)
 {
 	plan->num = 0;
-	plan->bytes = plan->skipped = 0;
+	plan->bytes = plan->shared = plan->skipped = 0;
 	if (!read_maps(plan))
 		return false;
 	if (plan->team)
 		share_out(plan);
 	const char *at = plan->text;
-	for (struct hsnap_maps_line line; hsnap_maps_next(&at, &line);)
+	for (struct hsnap_maps_line line; hsnap_maps_next(&at, &line);) {
+		uint64_t before = plan->bytes;
 		list_mapping(plan, &line);
+		if (line.prot & HSNAP_PROT_SHARED)
+			plan->shared += plan->bytes - before;
+	}
 	return plan->num <= plan->max;
 }
 

@@ -46,6 +46,7 @@ struct hsnap_plan {
 	struct hsnap_range *ranges; /* in order of address */
 	size_t num, max;   /* num > max: there was not enough room */
 	uint64_t bytes;    /* in all ranges, also those without room */
+	uint64_t shared;   /* of these bytes: in shared mappings */
 	uint64_t skipped;  /* bytes of mappings too large to look at without PAGEMAP_SCAN */
 };
 

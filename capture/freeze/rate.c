@@ -12,13 +12,14 @@
 
 #define SIZE ((size_t)24 << 20) /* more than most caches hold */
 #define PIECE ((size_t)512 << 10)
-#define TRIES 4                 /* the best counts: while it matters nobody takes the processor from us */
+#define TRIES 4                 /* the best counts: others use the same memory */
 #define CAUTIOUS 4000000000u    /* bytes a second: what machines of ten years ago do */
 
+/* By our own clock: in the stop we go before others, and do not wait for the processor as we may have to now. */
 static uint64_t now(void)
 {
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 

@@ -92,6 +92,7 @@ struct hsnap_wire_counters *hsnap_agent_slot(void); /* the thread's own or the s
 void hsnap_agent_find_bounds(struct hsnap_agent_thread *self, uintptr_t sp);
 void hsnap_agent_renew_epoch(void); /* once in 64 allocations of a thread */
 void hsnap_agent_threads_start(void);
+void hsnap_agent_walks_start(void);
 
 /* place.c: where chunks lie. */
 extern uint64_t hsnap_agent_heap_bits[HSNAP_HEAP_WORDS];

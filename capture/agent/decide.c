@@ -270,6 +270,7 @@ enum hsnap_agent_mode hsnap_agent_decide(void)
 	hsnap_agent.stacks = (uint8_t)wanted_stacks();
 	dir->stacks = hsnap_agent.stacks;
 	start_clock();
+	hsnap_agent_walks_start();
 	enum hsnap_agent_mode mode = record ? HSNAP_MODE_RECORD : HSNAP_MODE_ASIDE;
 	dir->allocator = record ? HSNAP_ALLOCATOR_GLIBC : HSNAP_ALLOCATOR_ASIDE;
 	__atomic_store_n(&hsnap_agent.mode, (uint8_t)mode, __ATOMIC_RELEASE);

@@ -19,6 +19,7 @@ static struct hsnap_wire_counters first_slots[HSNAP_SLOT_FIRST] __attribute__((a
 static uint64_t free_slots;
 static pthread_key_t key;
 static bool key_made;
+static int (*set_specific)(pthread_key_t, const void *);
 
 /* Segment s holds HSNAP_SLOT_FIRST << s of something; where the one of this index is, or NULL.
  * for_first: storage of segment 0, or NULL. */
@@ -117,7 +118,7 @@ struct hsnap_wire_counters *hsnap_agent_slot(void)
 		slot = slot_at(index);
 	}
 	/* A slot that could not be given back would be lost to the next threads. */
-	if (!slot || pthread_setspecific(key, (void *)(uintptr_t)(index + 1)))
+	if (!slot || set_specific(key, (void *)(uintptr_t)(index + 1)))
 		return shared;
 	self->ending = false;
 	if (hsnap_agent.stacks >= HSNAP_STACKS_FP)
@@ -156,7 +157,12 @@ __attribute__((constructor)) static void start(void)
 
 void hsnap_agent_threads_start(void)
 {
-	key_made = !pthread_key_create(&key, give_back);
+	/* Found by name: linked to, they have a version since glibc 2.34, and the loader of an older one would end
+	 * the program for the lack of it.  There they are libpthread's, which a program may do without. */
+	int (*create)(pthread_key_t *, void (*)(void *)) =
+		(int (*)(pthread_key_t *, void (*)(void *)))hsnap_agent_lookup_next("pthread_key_create");
+	set_specific = (int (*)(pthread_key_t, const void *))hsnap_agent_lookup_next("pthread_setspecific");
+	key_made = create && set_specific && !create(&key, give_back);
 }
 
 /* ---- the clock ---- */

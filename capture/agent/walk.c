@@ -59,16 +59,24 @@ static int take_module(struct dl_phdr_info *info, size_t size, void *context)
 }
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
-extern int _dl_find_object(void *pc, struct dl_find_object *ret) __attribute__((weak));
+static int (*find_object)(void *pc, struct dl_find_object *ret);
 #endif
+
+/* By name: a reference, though weak, would have a version that the loader insists on. */
+void hsnap_agent_walks_start(void)
+{
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+	find_object = (int (*)(void *, struct dl_find_object *))hsnap_agent_lookup_next("_dl_find_object");
+#endif
+}
 
 /* glibc from 2.35 on answers without a lock; before, dl_iterate_phdr takes one for a moment. */
 static bool find_module(uintptr_t pc, struct hsnap_unwind_module *ret)
 {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 	struct dl_find_object found;
-	if (_dl_find_object) {
-		if (_dl_find_object((void *)pc, &found))
+	if (find_object) {
+		if (find_object((void *)pc, &found))
 			return false;
 		*ret = (struct hsnap_unwind_module){ (uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end,
 						     (uintptr_t)found.dlfo_eh_frame };

@@ -53,8 +53,9 @@ start_rootless() {
 
 # find_target - its number out here goes to $target; once it has answered.
 find_target() {
-	read -r target <"/proc/$service/task/$service/children"
+	read -r target 2>/dev/null <"/proc/$service/task/$service/children"
 	target=${target%% *}
+	[ -n "$target" ]
 }
 
 # inside UID COMMAND… - in the target's namespaces and root: `docker exec`, `kubectl exec`.

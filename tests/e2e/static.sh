@@ -67,6 +67,27 @@ unprepared() {
 unprepared bookstore 0
 unprepared bookstore-static 23571
 
+# The C library of a container is seldom the one that this was built with.
+if ! why=$(sh "$here/../support/other_libc.sh" bullseye "$LIBCS" libc6 coreutils); then
+	skip "a root with glibc 2.31" "$why"
+else
+	root=$work/root-old
+	make_root "$root" "$(command -v busybox)"
+	cp "$file" "$root/heapsnap"
+	cp "$LIBCS/bullseye/bin/sleep" "$root/"
+	mkdir "$root/lib" "$root/lib64"
+	cp -r "$LIBCS/bullseye/lib/x86_64-linux-gnu" "$root/lib/"
+	cp -L "$root/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" "$root/lib64/"
+	start_container "$root" 0 /heapsnap run -- /sleep 300
+	left=600
+	until find_target && [ "$(cat "/proc/$target/comm")" = sleep ] || [ $left -eq 0 ]; do left=$((left - 1)) && sleep 0.1; done
+	check "in a root with glibc 2.31" inside 0 /heapsnap take -p 1 -o /tmp/a.snap
+	inside 0 /heapsnap show --json /tmp/a.snap >show.json 2>err || fail "show" err
+	check "… the agent is there" jq -e '.snapshot | .source == "agent" and .allocated_count > 0' show.json
+	kill -9 "$target"
+	stop
+fi
+
 # Where it may be unpacked, and by whom it can be loaded then
 cat >children <<'X2'
 mount -t tmpfs none /tmp || exit 77

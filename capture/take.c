@@ -6,6 +6,7 @@
 
 #include "capture/account/account.h"
 #include "capture/alloc/alloc.h"
+#include "capture/alloc/foreign/foreign.h"
 #include "capture/capture.h"
 #include "capture/core/core.h"
 #include "capture/freeze/freeze.h"
@@ -28,6 +29,7 @@ struct take {
 	struct hsnap_core_facts core; /* of options->core */
 	struct hsnap_account_look look;
 	struct hsnap_heap heap;
+	struct hsnap_foreign foreign;
 	struct hsnap_roots roots;
 	struct hsnap_symbols *symbols;
 	struct hsnap_snapshot *snapshot;
@@ -72,17 +74,38 @@ static void look_at_process(struct take *take)
 	take->start_time = hsnap_proc_start_time(&take->proc, pid);
 }
 
+/* As it was started, as a rule; the file may have another name (a link leads to it). */
+static const char *program_of(const struct take *take)
+{
+	const char *comm = take->status.comm;
+	return *comm && strlen(comm) < 15 && !strpbrk(comm, " \t/'\"$`\\:;&|<>()*?") ? comm : take->exe;
+}
+
+/* Nothing could be walked: whose memory is it? */
+static enum hsnap_code refuse_foreign(struct take *take, struct hsnap_error *err)
+{
+	const struct hsnap_foreign *foreign = &take->foreign;
+	static const struct hsnap_heap none = { 0 };
+	if (take->core.partial[0][0])
+		return hsnap_fail(err, HSNAP_REFUSED, 0, "no heap of an allocator that this version can walk is in it: %s",
+				  take->core.partial[0]);
+	enum hsnap_code code = hsnap_foreign_look(take->frozen.target, &none, program_of(take), &take->foreign, err);
+	if (code)
+		return code;
+	hsnap_fail(err, HSNAP_REFUSED, 0, "%s", foreign->sentence[0] ? foreign->sentence
+							: "no heap of an allocator that this version can walk is in it");
+	if (foreign->mend[0])
+		return hsnap_hint(err, HSNAP_REFUSED, "%s", foreign->mend);
+	return HSNAP_REFUSED;
+}
+
 static enum hsnap_code read_heap(struct take *take, struct hsnap_error *err)
 {
 	enum hsnap_code code = hsnap_heap_read(take->frozen.target, take->options->from, &take->heap, err);
-	if (code == HSNAP_NOT_FOUND && take->core.partial[0][0])
-		return hsnap_fail(err, HSNAP_REFUSED, 0, "no heap of an allocator that this version can walk is in it: %s",
-				  take->core.partial[0]);
-	if (code == HSNAP_NOT_FOUND) {
-		hsnap_fail(err, HSNAP_REFUSED, 0, "no heap of an allocator that this version can walk is in it");
-		return hsnap_hint(err, HSNAP_REFUSED, "start it with the agent: heapsnap run -- %s",
-				  take->exe[0] ? take->exe : "CMD");
-	}
+	if (code == HSNAP_NOT_FOUND)
+		return refuse_foreign(take, err);
+	if (!code)
+		code = hsnap_foreign_look(take->frozen.target, &take->heap, program_of(take), &take->foreign, err);
 	/* An agent of another version, or one that stood aside, is a target not to be captured. */
 	if (code == HSNAP_UNSUPPORTED || code == HSNAP_FORMAT) {
 		if (err)
@@ -170,6 +193,14 @@ static bool add_core_reasons(struct take *take)
 	return ok;
 }
 
+static bool add_foreign(struct take *take)
+{
+	const struct hsnap_foreign *foreign = &take->foreign;
+	char text[sizeof(foreign->sentence) + sizeof(foreign->mend) + 2];
+	snprintf(text, sizeof(text), "%s%s%s", foreign->sentence, foreign->mend[0] ? ": " : "", foreign->mend);
+	return !text[0] || add_reason(take, foreign->noteworthy, text);
+}
+
 static bool fill_facts(struct take *take)
 {
 	struct hsnap_facts *facts = &take->snapshot->facts;
@@ -198,7 +229,7 @@ static bool fill_facts(struct take *take)
 	facts->freed_count = heap->freed_count;
 	if (heap->partial[0] && !add_reason(take, true, heap->partial))
 		return false;
-	if (!add_core_reasons(take))
+	if (!add_core_reasons(take) || !add_foreign(take))
 		return false;
 	if (take->frozen.note[0] && !add_reason(take, false, take->frozen.note))
 		return false;

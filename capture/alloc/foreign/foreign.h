@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * foreign.h - whose the memory is that no walk explains.
+ *
+ * Recognised by what the memory itself shows (page maps, headers, reserved ranges), never by the
+ * name of a library alone: a program with jemalloc may have pools of its own beside it, and a wrong
+ * attribution is worse than none.  What nothing proves is "of no allocator that is known".
+ */
+#ifndef HSNAP_CAPTURE_ALLOC_FOREIGN_FOREIGN_H
+#define HSNAP_CAPTURE_ALLOC_FOREIGN_FOREIGN_H
+
+#include "capture/alloc/heap.h"
+#include "capture/target/target.h"
+
+struct hsnap_foreign {
+	uint64_t anonymous;   /* bytes of anonymous memory that were written to, modules' data apart */
+	uint64_t unexplained; /* of these: no walked heap's, no stack's */
+	uint64_t claimed;     /* of these: of the allocators that were recognised */
+	/* Too much to be passed over: the picture of the heap lacks a good part of what is there. */
+	bool noteworthy;
+	char sentence[200];   /* "612 MiB of 800 MiB are jemalloc's, which this version cannot walk"; "" if there is none */
+	char mend[160];       /* what helps: "start it with PYTHONMALLOC=malloc in its environment"; "": nothing does */
+};
+
+/**
+ * Look at all anonymous memory that is not in `heap->regions`.
+ *
+ * @param heap  what was walked; zeroed where nothing could be
+ * @param program  path of the executable, for a command that helps; "" unknown
+ * @return HSNAP_OK, HSNAP_NO_MEMORY
+ * Cost: a few reads a page of unexplained memory.
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_foreign_look(const struct hsnap_target *target, const struct hsnap_heap *heap,
+						 const char *program, struct hsnap_foreign *ret, struct hsnap_error *err);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pagemap.c - allocators that keep a map of all their pages: jemalloc 5 and gperftools' tcmalloc.
+ *
+ * Both have a root in their .bss, indexed by the high bits of an address, of pointers to leaves,
+ * indexed by the next bits, whose entries lead to a descriptor of the run of pages.  No symbol is
+ * needed: a word of module data that, taken as such a pointer for an address in question, leads to
+ * a descriptor that holds this very address, is in the root.
+ */
+#include "capture/alloc/foreign/claims.h"
+#include "snapshot/base/cleanup.h"
+
+#define ADDRESS_BITS 48
+#define MAX_PROBES 64u       /* addresses with which the root is looked for */
+#define MAX_DATA ((uint64_t)16 << 20) /* of one module */
+#define LEAF_BITS 18
+#define JEMALLOC_DESCRIPTOR ((((uint64_t)1 << ADDRESS_BITS) - 1) & ~(uint64_t)127)
+#define METADATA ((uint64_t)2 << 20) /* jemalloc's base blocks are aligned to huge pages */
+
+struct layout {
+	unsigned page_shift, root_bits;
+	uint64_t descriptor;  /* the bits of an entry that lead to the descriptor */
+	/* The run that an entry describes; false: it makes no sense. */
+	bool (*describe)(const struct hsnap_target *target, uint64_t entry, struct foreign_span *ret);
+	bool metadata_beside; /* descriptors lie in blocks of METADATA that are the allocator's, too */
+};
+
+/*
+ * jemalloc 5.0 to 5.3: rtree_leaf_elm_s (the descriptor's address in the middle bits, flags in the
+ * low seven), extent_s and edata_s (bits, address, size with a serial number below the page).
+ */
+static bool describe_jemalloc(const struct hsnap_target *target, uint64_t entry, struct foreign_span *ret)
+{
+	uint64_t words[3];
+	uint64_t at = (entry & JEMALLOC_DESCRIPTOR);
+	if (!at || hsnap_target_read(target, at, words, sizeof(words), NULL))
+		return false;
+	ret->start = words[1] & ~(HSNAP_FOREIGN_PAGE - 1); /* a large block may begin anywhere in its first page */
+	return !__builtin_add_overflow(ret->start, words[2] & ~(HSNAP_FOREIGN_PAGE - 1), &ret->end) && ret->start < ret->end &&
+	       !(ret->end >> ADDRESS_BITS);
+}
+
+/* gperftools 2.10 src/span.h: the first page's number, the number of pages, of 8 KiB each. */
+static bool describe_tcmalloc(const struct hsnap_target *target, uint64_t entry, struct foreign_span *ret)
+{
+	uint64_t words[2];
+	if (!entry || entry % 8 || hsnap_target_read(target, entry, words, sizeof(words), NULL) ||
+	    words[0] >> (ADDRESS_BITS - 13) || !words[1] || words[1] >> (ADDRESS_BITS - 13))
+		return false;
+	ret->start = words[0] << 13;
+	ret->end = ret->start + (words[1] << 13);
+	return true;
+}
+
+static const struct layout jemalloc = { 12, 18, JEMALLOC_DESCRIPTOR, describe_jemalloc, true };
+static const struct layout tcmalloc = { 13, 17, UINT64_MAX, describe_tcmalloc, false };
+
+static uint64_t root_index(const struct layout *layout, uint64_t address)
+{
+	return address >> (layout->page_shift + LEAF_BITS);
+}
+
+/* What the map says of an address; 0: nothing. */
+static uint64_t entry_of(const struct foreign *foreign, const struct layout *layout, uint64_t root, uint64_t address)
+{
+	uint64_t high = root_index(layout, address), leaf, entry;
+	uint64_t low = address >> layout->page_shift & (((uint64_t)1 << LEAF_BITS) - 1);
+	if (high >> layout->root_bits || !hsnap_target_word(foreign->target, root + high * 8, &leaf) || !leaf ||
+	    leaf % 8 || !hsnap_target_word(foreign->target, leaf + low * 8, &entry))
+		return 0;
+	return entry;
+}
+
+/*
+ * The run that holds an address by the map with this root.  The map must say the same of the run's
+ * first and last page: no other structure does.
+ */
+static bool look_up(const struct foreign *foreign, const struct layout *layout, uint64_t root, uint64_t address,
+		    struct foreign_span *ret, uint64_t *ret_entry)
+{
+	uint64_t entry = entry_of(foreign, layout, root, address), page = (uint64_t)1 << layout->page_shift;
+	if (!entry || !layout->describe(foreign->target, entry, ret) || ret->start > address || address >= ret->end)
+		return false;
+	*ret_entry = entry;
+	return !((entry_of(foreign, layout, root, ret->start) ^ entry) & layout->descriptor) &&
+	       !((entry_of(foreign, layout, root, ret->end - page) ^ entry) & layout->descriptor);
+}
+
+/* Is there a root in this data?  Its address, or 0. */
+static uint64_t find_in_data(const struct foreign *foreign, const struct layout *layout, uint64_t start,
+			     const uint64_t *words, size_t num, const uint64_t *probes, size_t num_probes)
+{
+	for (size_t i = 0; i < num; i++) {
+		if (!words[i] || words[i] % 8 || words[i] >> ADDRESS_BITS || words[i] < HSNAP_FOREIGN_PAGE)
+			continue;
+		for (size_t p = 0; p < num_probes; p++) {
+			uint64_t index = root_index(layout, probes[p]), root = start + (i - index) * 8, entry;
+			struct foreign_span run;
+			if (index <= i && look_up(foreign, layout, root, probes[p], &run, &entry))
+				return root;
+		}
+	}
+	return 0;
+}
+
+/* Addresses in the memory in question, at equal distances. */
+static size_t choose_probes(const struct foreign *foreign, uint64_t *probes)
+{
+	uint64_t all = 0, passed = 0;
+	size_t num = 0;
+	for (size_t i = 0; i < foreign->spans.num; i++)
+		all += foreign->spans.items[i].end - foreign->spans.items[i].start;
+	uint64_t step = (all / MAX_PROBES + HSNAP_FOREIGN_PAGE) & ~(HSNAP_FOREIGN_PAGE - 1);
+	for (size_t i = 0; i < foreign->spans.num; i++) {
+		const struct foreign_span *span = &foreign->spans.items[i];
+		for (; num < MAX_PROBES && num * step < passed + (span->end - span->start); num++)
+			probes[num] = span->start + (num * step - passed);
+		passed += span->end - span->start;
+	}
+	return num;
+}
+
+static uint64_t find_root(const struct foreign *foreign, const struct layout *layout)
+{
+	uint64_t probes[MAX_PROBES];
+	size_t num_probes = choose_probes(foreign, probes);
+	for (size_t i = 0; i < foreign->target->mappings.num && num_probes; i++) {
+		const struct hsnap_mapping *mapping = &foreign->target->mappings.items[i];
+		uint64_t size = mapping->end - mapping->start;
+		if (!mapping->module || !(mapping->prot & HSNAP_PROT_WRITE) || size > MAX_DATA)
+			continue;
+		hsnap_auto(hsnap_freep) uint64_t *words = malloc(size);
+		if (!words)
+			return 0;
+		size_t got = foreign->target->ops->read(foreign->target->self, mapping->start, words, size);
+		uint64_t root = find_in_data(foreign, layout, mapping->start, words, got / 8, probes, num_probes);
+		if (root)
+			return root;
+	}
+	return 0;
+}
+
+static void look(struct foreign *foreign, const struct layout *layout)
+{
+	uint64_t root = find_root(foreign, layout), metadata = 0;
+	for (size_t i = 0; root && i < foreign->spans.num; i++) {
+		const struct foreign_span *span = &foreign->spans.items[i];
+		for (uint64_t at = span->start, next; at < span->end; at = next) {
+			struct foreign_span run;
+			uint64_t entry;
+			next = at + HSNAP_FOREIGN_PAGE;
+			if (!look_up(foreign, layout, root, at, &run, &entry))
+				continue;
+			foreign_claim(foreign, run.start, run.end);
+			if (run.end > next)
+				next = run.end & ~(HSNAP_FOREIGN_PAGE - 1);
+			uint64_t block = (entry & JEMALLOC_DESCRIPTOR) & ~(METADATA - 1);
+			if (layout->metadata_beside && block != metadata) {
+				foreign_claim(foreign, block, block + METADATA);
+				metadata = block;
+			}
+		}
+	}
+}
+
+void foreign_look_jemalloc(struct foreign *foreign)
+{
+	look(foreign, &jemalloc);
+}
+
+void foreign_look_tcmalloc(struct foreign *foreign)
+{
+	look(foreign, &tcmalloc);
+}

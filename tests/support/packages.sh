@@ -4,7 +4,8 @@
 build_packages=(gcc g++ meson ninja-build pkg-config libc6-dev zlib1g-dev libdwarf-dev libcapstone-dev uthash-dev)
 test_packages=(libelf-dev busybox-static binutils libcriterion-dev dwz jq gdb procps util-linux redis-tools sqlite3 lua5.4
 	python3.11 python3.11-dbg liblua5.4-0 liblua5.4-0-dbg cmake
-	valgrind curl memcached nginx-light postgresql-15)
+	valgrind curl memcached nginx-light postgresql-15
+	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 musl-tools)
 all_packages=(clang libclang-rt-14-dev)
 
 # need_packages NAME… - install those that are missing; ends the script where that cannot be done.

@@ -21,6 +21,7 @@ struct foreign {
 	struct foreign_spans spans;  /* memory that nobody explains and that was written to; in order, disjoint */
 	struct foreign_spans claims; /* of the recogniser that is at work, in any order */
 	const char *program;
+	uint64_t tries;              /* what the recogniser may still look at: all memory is hostile */
 	bool no_memory;
 };
 

@@ -11,7 +11,8 @@
 #include "capture/target/elf_image.h"
 
 #define MIN_BYTES ((uint64_t)256 << 10) /* below it nothing is looked at: a page or two are anybody's */
-#define MOST_CLAIMS ((size_t)1 << 24)
+#define MOST_CLAIMS ((size_t)1 << 22)
+#define MOST_TRIES ((uint64_t)1 << 24) /* of one recogniser: a few seconds of nothing but looking */
 
 enum mend { MEND_MALLOC, MEND_TEXT, MEND_NONE };
 
@@ -259,6 +260,7 @@ static void recognise(struct foreign *foreign, struct hsnap_foreign *ret)
 {
 	struct share shares[NUM_ALLOCATORS];
 	for (size_t i = 0; i < NUM_ALLOCATORS; i++) {
+		foreign->tries = MOST_TRIES;
 		if (allocators[i].look)
 			allocators[i].look(foreign);
 		else

@@ -9,6 +9,7 @@
 #include "capture/alloc/foreign/claims.h"
 
 #define HEADER_WORDS 128u
+#define MAX_SEGMENTS 64u /* looked at for a cookie */
 #define MIN_COOKIES 2u /* segments that must have one in common where no thread is known by its pointer */
 
 static const uint64_t sizes[] = { (uint64_t)32 << 20, (uint64_t)4 << 20 };
@@ -50,13 +51,13 @@ static bool read_header(const struct foreign *foreign, uint64_t at, uint64_t *he
 	return !hsnap_target_read(foreign->target, at, header, HEADER_WORDS * sizeof(*header), NULL);
 }
 
-/* How many segments have this cookie at this place. */
+/* How many of the first segments have this cookie at this place. */
 static unsigned count(const struct foreign *foreign, uint64_t size, unsigned place, uint64_t secret, unsigned enough)
 {
 	uint64_t header[HEADER_WORDS];
-	unsigned num = 0;
+	unsigned num = 0, tried = 0;
 	size_t span = 0;
-	for (uint64_t at = 0; num < enough && next_segment(foreign, &span, &at, size); at += size)
+	for (uint64_t at = 0; num < enough && tried++ < MAX_SEGMENTS && next_segment(foreign, &span, &at, size); at += size)
 		num += read_header(foreign, at, header) && (header[place] ^ at) == secret;
 	return num;
 }

@@ -30,6 +30,8 @@ struct area {
 };
 _Static_assert(sizeof(struct meta) == 40 && sizeof(struct area) == 24, "as musl lays them out on 64-bit machines");
 
+#define MOST_SLOTS ((HSNAP_FOREIGN_PAGE - sizeof(struct area)) / sizeof(struct meta)) /* 101 */
+
 static size_t claim_group(struct foreign *foreign, uint64_t at)
 {
 	struct meta meta;
@@ -52,10 +54,10 @@ static size_t claim_group(struct foreign *foreign, uint64_t at)
 static size_t claim_areas(struct foreign *foreign, uint64_t first, uint64_t secret)
 {
 	size_t groups = 0;
-	for (uint64_t at = first, seen = 0; at && at % HSNAP_FOREIGN_PAGE == 0 && seen < 1u << 20; seen++) {
+	for (uint64_t at = first; at && at % HSNAP_FOREIGN_PAGE == 0 && foreign->tries > MOST_SLOTS; foreign->tries -= MOST_SLOTS) {
 		struct area area;
 		if (hsnap_target_read(foreign->target, at, &area, sizeof(area), NULL) || area.secret != secret ||
-		    area.num_slots < 0 || area.num_slots > (int32_t)((HSNAP_FOREIGN_PAGE - sizeof(area)) / sizeof(struct meta)))
+		    area.num_slots < 0 || area.num_slots > (int32_t)MOST_SLOTS)
 			break;
 		foreign_claim(foreign, at, at + HSNAP_FOREIGN_PAGE);
 		for (int32_t i = 0; i < area.num_slots; i++)

@@ -87,13 +87,13 @@ static bool look_up(const struct foreign *foreign, const struct layout *layout, 
 }
 
 /* Is there a root in this data?  Its address, or 0. */
-static uint64_t find_in_data(const struct foreign *foreign, const struct layout *layout, uint64_t start,
+static uint64_t find_in_data(struct foreign *foreign, const struct layout *layout, uint64_t start,
 			     const uint64_t *words, size_t num, const uint64_t *probes, size_t num_probes)
 {
 	for (size_t i = 0; i < num; i++) {
 		if (!words[i] || words[i] % 8 || words[i] >> ADDRESS_BITS || words[i] < HSNAP_FOREIGN_PAGE)
 			continue;
-		for (size_t p = 0; p < num_probes; p++) {
+		for (size_t p = 0; p < num_probes && foreign->tries; p++, foreign->tries--) {
 			uint64_t index = root_index(layout, probes[p]), root = start + (i - index) * 8, entry;
 			struct foreign_span run;
 			if (index <= i && look_up(foreign, layout, root, probes[p], &run, &entry))
@@ -103,24 +103,27 @@ static uint64_t find_in_data(const struct foreign *foreign, const struct layout 
 	return 0;
 }
 
-/* Addresses in the memory in question, at equal distances. */
+/* Addresses in the memory in question: at equal distances, since of small blocks each page is in the
+ * map; and where stretches begin, since of a large block only the ends are. */
 static size_t choose_probes(const struct foreign *foreign, uint64_t *probes)
 {
 	uint64_t all = 0, passed = 0;
-	size_t num = 0;
+	size_t num = 0, every = foreign->spans.num / (MAX_PROBES / 2) + 1, starts = 0;
 	for (size_t i = 0; i < foreign->spans.num; i++)
 		all += foreign->spans.items[i].end - foreign->spans.items[i].start;
-	uint64_t step = (all / MAX_PROBES + HSNAP_FOREIGN_PAGE) & ~(HSNAP_FOREIGN_PAGE - 1);
+	uint64_t step = (all / (MAX_PROBES / 2) + HSNAP_FOREIGN_PAGE) & ~(HSNAP_FOREIGN_PAGE - 1);
 	for (size_t i = 0; i < foreign->spans.num; i++) {
 		const struct foreign_span *span = &foreign->spans.items[i];
-		for (; num < MAX_PROBES && num * step < passed + (span->end - span->start); num++)
+		for (; num < MAX_PROBES / 2 && num * step < passed + (span->end - span->start); num++)
 			probes[num] = span->start + (num * step - passed);
 		passed += span->end - span->start;
 	}
+	for (size_t i = 0; i < foreign->spans.num && starts < MAX_PROBES / 2; i += every, starts++)
+		probes[num++] = foreign->spans.items[i].start;
 	return num;
 }
 
-static uint64_t find_root(const struct foreign *foreign, const struct layout *layout)
+static uint64_t find_root(struct foreign *foreign, const struct layout *layout)
 {
 	uint64_t probes[MAX_PROBES];
 	size_t num_probes = choose_probes(foreign, probes);

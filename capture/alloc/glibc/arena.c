@@ -36,15 +36,21 @@ struct search {
 	bool in_modules; /* else everywhere */
 };
 
-/* Do the arenas make a ring by `next`, each as far before its bins as the others? */
+/* Do the arenas make a ring by `next`, each as far before its bins as the others?  From a place that is none the way
+ * may lead into the heap, and there round and round: to come by a mark again ends it (Brent's algorithm). */
 static bool ring_closes(struct search *search, uint64_t base, uint64_t bins_offset)
 {
-	uint64_t at = base;
-	while (search->steps++ < MAX_STEPS) {
+	uint64_t at = base, mark = base;
+	for (uint32_t taken = 0, most = 1; search->steps++ < MAX_STEPS; taken++) {
+		if (taken == most) {
+			mark = at;
+			most *= 2;
+			taken = 0;
+		}
 		if (!hsnap_target_word(search->target, at + bins_offset + NEXT_AT, &at) || !at || at & 7)
 			return false;
-		if (at == base)
-			return true;
+		if (at == base || at == mark)
+			return at == base;
 	}
 	return false;
 }

@@ -9,6 +9,7 @@
 #define DATA 0x7f0000010000ull
 #define HEAP_ARENA 0x7f1000000030ull
 #define DATA_SIZE 16384
+#define LOOP 0x7f2000000000ull
 #define PLACE 2064 /* of the arena in the data */
 
 /* `ring`: where the arena's next leads; 0 is nowhere, 1 the arena itself, 2 another one that leads
@@ -18,6 +19,7 @@ static const struct {
 	unsigned bins_offset, full, ring;
 	bool module;
 	size_t found;
+	bool loop; /* behind it a pointer to memory that leads to itself, from every place */
 } rows[] = {
 	{ "glibc 2.36, alone", 112, 0, 1, true, 1 },
 	{ "glibc 2.26", 104, 0, 1, true, 1 },
@@ -29,6 +31,7 @@ static const struct {
 	{ "a ring that does not close", 112, 0, 3, true, 0 },
 	{ "no ring: some array of list heads", 112, 0, 0, true, 0 },
 	{ "no module is known", 112, 0, 1, false, 1 },
+	{ "what stands behind it leads round and round", 112, 30, 2, true, 2, true },
 };
 
 static void put(uint8_t *bytes, uint64_t at, uint64_t value)
@@ -54,8 +57,13 @@ static struct hsnap_target *make(size_t row)
 	put(data, next, rows[row].ring == 1 ? base : links[rows[row].ring]);
 	put(other, 0, HEAP_ARENA);
 	put(other, HEAP_ARENA % 4096 + rows[row].bins_offset + 2032 + 16, rows[row].ring == 2 ? base : 0);
+	static uint8_t loop[DATA_SIZE];
+	for (size_t i = 0; i < sizeof(loop); i += 8)
+		put(loop, i, LOOP);
+	put(data, next + 48, rows[row].loop ? LOOP : 0);
 	struct hsnap_target *target = hsnap_image_create();
-	cr_assert(target && hsnap_image_add(target, DATA, data, sizeof(data), HSNAP_PROT_READ | HSNAP_PROT_WRITE, "/lib/libc.so.6"));
+	cr_assert(target && hsnap_image_add(target, LOOP, loop, sizeof(loop), HSNAP_PROT_READ | HSNAP_PROT_WRITE, ""));
+	cr_assert(hsnap_image_add(target, DATA, data, sizeof(data), HSNAP_PROT_READ | HSNAP_PROT_WRITE, "/lib/libc.so.6"));
 	cr_assert(hsnap_image_add(target, HEAP_ARENA & ~4095ull, other, sizeof(other), HSNAP_PROT_READ | HSNAP_PROT_WRITE, ""));
 	for (size_t i = 0; i < target->mappings.num; i++)
 		if (target->mappings.items[i].start == DATA)

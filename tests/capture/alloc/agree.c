@@ -7,7 +7,7 @@
  * A row for each witness; exit status 1 where they differ by more than is allowed:
  *
  *   - what libc itself allocated, by name: a thread's cache, a thread's table of thread-locals (dtv), and with a ledger
- *     what a static program's start took before main();
+ *     what a static program's start took before main(), or dlmopen() for a second libc;
  *   - for each thread that stood inside malloc or free one block, inside realloc two;
  *   - with a ledger and threads at work one block a thread, which it holds and has not yet written down.
  *
@@ -45,7 +45,7 @@ struct judge {
 	unsigned in_malloc; /* blocks that threads may be handing over */
 	struct hsnap_vec(uint64_t) tls; /* words of the threads' storage that may lead to a block, in order */
 	enum hsnap_heap_from of;
-	uint64_t first; /* the first block that main() took; 0: not known */
+	uint64_t loader, loader_end; /* in between stands what the loader took; 0: not known */
 	bool sure, verbose;
 };
 
@@ -238,7 +238,7 @@ static void extra(struct row *row, const struct judge *judge, const struct hsnap
 		row->caches++;
 		return;
 	}
-	if (ledger && walked->address < judge->first && judge->first - walked->address < BEFORE_MAIN) {
+	if (ledger && walked->address >= judge->loader && walked->address < judge->loader_end) {
 		row->loader++;
 		return;
 	}
@@ -247,12 +247,13 @@ static void extra(struct row *row, const struct judge *judge, const struct hsnap
 	++*unexplained;
 }
 
-/* Both are in order of address. */
-static void compare(struct row *row, const struct judge *judge, const struct blocks *known, bool ledger, uint64_t slack,
-		    uint64_t may_fly)
+/* Both are in order of address.  Returns how many differences are not explained; *lost: of those that are missing
+ * from a ledger. */
+static uint64_t go_through(struct row *row, const struct judge *judge, const struct blocks *known, bool ledger, uint64_t slack,
+			   uint64_t *lost)
 {
 	const struct hsnap_heap *walk = &judge->walk;
-	uint64_t unexplained = 0, lost = 0;
+	uint64_t unexplained = 0;
 	size_t k = 0, w = 0;
 	while (k < known->num || w < walk->blocks.num) {
 		const struct known *block = k < known->num ? &known->items[k] : NULL;
@@ -261,18 +262,33 @@ static void compare(struct row *row, const struct judge *judge, const struct blo
 			compare_size(row, judge, block, walked, slack);
 			k++, w++;
 		} else if (block && (!walked || block->address < walked->address)) {
-			missing(row, judge, block, ledger ? &lost : &unexplained);
+			missing(row, judge, block, ledger ? lost : &unexplained);
 			k++;
 		} else {
 			extra(row, judge, walked, ledger, &unexplained);
 			w++;
 		}
 	}
+	return unexplained;
+}
+
+static void compare(struct row *row, const struct judge *judge, const struct blocks *known, bool ledger, uint64_t slack,
+		    uint64_t may_fly)
+{
+	uint64_t lost = 0, wrong = row->wrong, unexplained = go_through(row, judge, known, ledger, slack, &lost);
 	row->blocks += known->num;
 	row->in_flight += may_fly;
 	row->wrong += lost; /* what stands in a ledger is live, whatever the threads are about */
 	if (unexplained > may_fly)
 		row->wrong += unexplained - may_fly;
+	if (row->wrong > wrong && !judge->sure && !judge->verbose) {
+		struct row again = { 0 };
+		struct judge loud = *judge;
+		loud.verbose = true;
+		printf("# %s: %" PRIu64 " differ where %" PRIu64 " may, %" PRIu64 " live ones are missing\n", row->witness, unexplained,
+		       may_fly, lost);
+		go_through(&again, &loud, known, ledger, slack, &lost);
+	}
 }
 
 static int by_address(const void *a, const void *b)
@@ -337,7 +353,8 @@ static bool hear_ledger(struct row *row, struct judge *judge)
 	}
 	if (known.num)
 		qsort(known.items, known.num, sizeof(*known.items), by_address);
-	judge->first = ledger->line[0].address;
+	judge->loader = ledger->line[0].address - BEFORE_MAIN;
+	judge->loader_end = ledger->loader_end;
 	bool agent = module_named(judge->target, "libheapsnap-agent") != NULL;
 	compare(row, judge, &known, true, agent && judge->of != HSNAP_HEAP_AGENT ? 8 : 0, ledger->threads);
 	hsnap_vec_deinit(&known);

@@ -5,6 +5,7 @@
  * heaps WAY: make it, print the process's PID in a line, sleep until it is killed (or, some ways, go on at work).
  * Nothing of stdio, no symbol that is newer than glibc 2.31, so that one build runs on many of them.
  */
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,6 +22,8 @@
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
 extern struct mallinfo2 mallinfo2(void) __attribute__((weak)); /* since 2.33 */
+extern void *dlmopen(Lmid_t space, const char *name, int flags) __attribute__((weak)); /* in libc since 2.34 */
+extern void *dlsym(void *handle, const char *name) __attribute__((weak));
 static struct ledger *ledger;
 
 static void die(const char *why)
@@ -379,6 +382,38 @@ static void forked(void)
 	many(2000, 44);
 }
 
+#ifndef HEAPS_STATIC
+/* A second libc in a namespace of its own, with a main arena of its own: the break is not its own, so it lives in
+ * mappings.  Both heaps are on the ledger. */
+static void second_libc(void)
+{
+	void *libc = dlmopen ? dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW) : NULL;
+	if (!libc)
+		die("heaps: no second libc");
+	take(lines(1), 40);
+	ledger->loader_end = ledger->line[1].address;
+	void *(*take_there)(size_t) = (void *(*)(size_t))dlsym(libc, "malloc");
+	void (*free_there)(void *) = (void (*)(void *))dlsym(libc, "free");
+	size_t (*usable_there)(void *) = (size_t(*)(void *))dlsym(libc, "malloc_usable_size");
+	enum { NUM = 20000 };
+	struct ledger_line *line = lines(NUM);
+	uint64_t state = 31;
+	for (int i = 0; i < NUM; i++) {
+		size_t size = any_size(&state);
+		void *block = take_there(size);
+		if (!block)
+			die("heaps: out of memory");
+		memset(block, 0x5b, size < 64 ? size : 64);
+		line[i] = (struct ledger_line){ (uint64_t)(uintptr_t)block, usable_there(block) };
+	}
+	for (int i = 0; i < NUM; i += 3) {
+		free_there((void *)(uintptr_t)line[i].address);
+		line[i].address = 0;
+	}
+	mixed();
+}
+#endif
+
 /* ---- those that never rest ---- */
 
 enum { CHURNERS = 200, OWN_LINES = 64 };
@@ -428,6 +463,9 @@ static const struct {
 	{ "resized", resized },		{ "trimmed", trimmed },
 	{ "nearly-nothing", nearly_nothing }, { "gone-threads", gone_threads },
 	{ "forked", forked },		{ "churner", churner },
+#ifndef HEAPS_STATIC
+	{ "second-libc", second_libc },
+#endif
 };
 
 static void tell_pid(void)
@@ -446,6 +484,7 @@ int main(int argc, char **argv)
 			continue;
 		open_ledger();
 		take(lines(1), 40); /* what the loader took comes before this one */
+		ledger->loader_end = ledger->line[0].address;
 		ways[i].make();
 		if (!ledger->threads)
 			ask_glibc();

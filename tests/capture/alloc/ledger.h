@@ -25,6 +25,7 @@ struct ledger {
 	uint64_t threads;  /* that take and drop blocks without a pause */
 	uint64_t has_info; /* mallinfo() was asked after the last change */
 	uint64_t in_use, free, in_fastbins, mapped, num_mapped, system; /* as mallinfo() says, all arenas */
+	uint64_t loader_end; /* what is not on the ledger and stands before this, and not far before line[0], is the loader's */
 	struct ledger_line line[LEDGER_LINES]; /* [0]: the first block that main() took, never freed */
 };
 

@@ -74,42 +74,66 @@ static uint64_t find_chain(struct walk *walk, const struct run *run, uint64_t at
 	return run->end;
 }
 
-/* The rest of a chunk that was being cut in two: the chunk after it knows it, or the whole, as free. */
-static bool is_remainder(struct walk *walk, uint64_t before, uint64_t at, uint64_t next)
+/* The chunk after one that was being cut in two, of which `before` is the first part and `at` the rest, yet
+ * without a head: it knows the rest, or the whole, as free.  In the rest may stand whole chains of chunks of old.
+ * 0: none is near. */
+static uint64_t find_foot(struct walk *walk, const struct run *run, uint64_t before, uint64_t at)
 {
 	uint64_t head, size;
-	return hsnap_window_word(&walk->window, next + 8, &head) && !(head & IN_USE) &&
-	       hsnap_window_word(&walk->window, next, &size) && (size == next - at || size == next - before);
+	for (uint64_t next = at + MIN_CHUNK; next < run->end && run->end - next >= FENCE && walk->foot_steps; next += 16) {
+		walk->foot_steps--;
+		if (!hsnap_window_word(&walk->window, next, &size))
+			return 0;
+		if ((size == next - at || size == next - before) && hsnap_window_word(&walk->window, next + 8, &head) &&
+		    !(head & IN_USE) && hsnap_glibc_is_head(head, run->end - next))
+			return next;
+	}
+	return 0;
 }
 
-/* What lies between a chunk and the next one that could be found.  A chunk whose head was destroyed is
- * kept as a block, so that what it holds is not lost. */
-static bool add_gap(struct walk *walk, struct run *run, uint64_t before, uint64_t at, uint64_t next)
+/* A chunk whose head was destroyed is kept as a block, so that what it holds is not lost. */
+static bool add_damaged(struct walk *walk, struct run *run, uint64_t at, uint64_t next)
 {
-	if (next < run->end && is_remainder(walk, before, at, next)) {
-		walk->heap->arenas.items[run->arena].walked += next - at;
-		return add_free(walk, run, at, next, HSNAP_FREE_OTHER);
-	}
-	walk->lost += next - at;
 	if (next == run->end || next - at < MIN_CHUNK)
 		return true;
 	walk->heap->overruns++;
 	return add_block(walk, run, at, next - at, HSNAP_BLOCK_OVERRUN);
 }
 
-/* One chunk whose head is whole; false: out of memory. */
-static bool add_chunk(struct walk *walk, struct run *run, uint64_t at, uint64_t size)
+/* From where no chunk begins to where the next one does. */
+static bool step_over(struct walk *walk, struct run *run, uint64_t before, uint64_t *at)
 {
-	uint64_t end = at + size, next = 0;
-	if (size == FENCE) {
-		walk->arenas.items[run->arena - 1].heads += FENCE;
-		walk->heap->arenas.items[run->arena].walked -= FENCE;
+	uint64_t from = *at;
+	*at = find_foot(walk, run, before, from);
+	if (*at) {
+		walk->heap->arenas.items[run->arena].walked += *at - from;
+		return add_free(walk, run, from, *at, HSNAP_FREE_OTHER);
+	}
+	*at = find_chain(walk, run, from);
+	return add_damaged(walk, run, from, *at);
+}
+
+/* A post, or at the end of a heap what was too little to become a chunk: in front of the last head, and without
+ * the flag that each block of a heap has. */
+static bool is_post(const struct run *run, uint64_t head, uint64_t end, uint64_t next)
+{
+	return SIZE(head) == FENCE || (run->kind == RUN_HEAP && SIZE(head) == MIN_CHUNK && !(head & OTHER_ARENA) &&
+				       run->end - end == FENCE && next == IN_USE);
+}
+
+/* One chunk whose head is whole; false: out of memory. */
+static bool add_chunk(struct walk *walk, struct run *run, uint64_t at, uint64_t head)
+{
+	uint64_t size = SIZE(head), end = at + size, next = IN_USE;
+	if (end < run->end && !hsnap_window_word(&walk->window, end + 8, &next))
+		next = IN_USE;
+	if (is_post(run, head, end, next)) {
+		walk->arenas.items[run->arena - 1].heads += size;
+		walk->heap->arenas.items[run->arena].walked -= size;
 		return true;
 	}
 	if (end == run->end) /* a top that the arena has left and not yet fenced off, or not yet moved to */
 		return add_free(walk, run, at, end, HSNAP_FREE_TOP);
-	if (!hsnap_window_word(&walk->window, end + 8, &next))
-		next = IN_USE;
 	bool follows = hsnap_glibc_is_head(next, run->end - end) || (next == IN_USE && run->end - end == FENCE);
 	if (end != run->top && follows && !(next & IN_USE))
 		return add_free(walk, run, at, end, is_listed(walk, at) ? HSNAP_FREE_BIN : HSNAP_FREE_OTHER);
@@ -149,7 +173,7 @@ static bool walk_chain(struct walk *walk, struct run *run, uint64_t *at, uint64_
 			*at = run->top;
 			continue;
 		}
-		if (!add_chunk(walk, run, *at, size))
+		if (!add_chunk(walk, run, *at, head))
 			return false;
 		*at += size;
 	}
@@ -166,16 +190,16 @@ static bool walk_run(struct walk *walk, struct run *run)
 			return false;
 		if (at >= run->end)
 			break;
-		uint64_t next = find_chain(walk, run, at);
-		if (fenced) {
-			if (!add_region(walk, region, at))
+		if (!fenced) {
+			if (!step_over(walk, run, before, &at))
 				return false;
-			region = next;
-			walk->arenas.items[run->arena - 1].heads += next - at;
-		} else if (!add_gap(walk, run, before, at, next)) {
-			return false;
+			continue;
 		}
-		at = next;
+		uint64_t next = find_chain(walk, run, at);
+		if (!add_region(walk, region, at))
+			return false;
+		walk->arenas.items[run->arena - 1].heads += next - at;
+		at = region = next;
 	}
 	return add_region(walk, region, run->end);
 }

@@ -45,18 +45,6 @@ static uint64_t newest_heap(const struct walk *walk, const struct hsnap_glibc_ar
 	return 0;
 }
 
-/* From `start` as far as writable mappings follow each other without a gap, at most to `limit`. */
-static uint64_t writable_end(const struct hsnap_target *target, uint64_t start, uint64_t limit)
-{
-	const struct hsnap_mapping *mapping = hsnap_target_mapping(target, start);
-	const struct hsnap_mapping *end = target->mappings.items + target->mappings.num;
-	uint64_t reached = start;
-	for (; mapping && mapping < end && reached < limit && mapping->prot & HSNAP_PROT_WRITE &&
-	       mapping->start <= reached; mapping++)
-		reached = mapping->end;
-	return reached < limit ? reached : limit;
-}
-
 static bool add_heap(struct walk *walk, uint32_t index, uint64_t start, const struct head *head, uint64_t info_size)
 {
 	struct hsnap_glibc_arena *arena = &walk->arenas.items[index];
@@ -65,13 +53,13 @@ static bool add_heap(struct walk *walk, uint32_t index, uint64_t start, const st
 		first = arena->end;
 	first = (first + 15) & ~15ull;
 	struct run run = {
-		.start = first, .end = writable_end(walk->target, start, start + head->size), .arena = index + 1, .kind = RUN_HEAP,
+		.start = first, .end = hsnap_glibc_mapped_end(walk->target, start, start + head->size), .arena = index + 1, .kind = RUN_HEAP,
 	};
 	if (arena->top >= run.start && arena->top < run.end)
 		run.top = arena->top;
 	arena->heads += first - start;
 	uint64_t room = head->writable > head->size && !(head->writable >> MAX_SHIFT) ? head->writable : head->size;
-	struct hsnap_region region = { start, writable_end(walk->target, start, start + room) };
+	struct hsnap_region region = { start, hsnap_glibc_mapped_end(walk->target, start, start + room) };
 	return run.end <= run.start || (hsnap_vec_push(&walk->runs, run) && hsnap_vec_push(&walk->heap->regions, region));
 }
 

@@ -21,10 +21,10 @@ static bool try_start(struct walk *walk, uint32_t index, uint64_t start, bool su
 	struct run run = { .start = (start + 15) & ~15ull, .top = arena->top, .arena = index + 1, .kind = RUN_MAIN };
 	if (!start || start > arena->top || arena->system > UINT64_MAX - start)
 		return false;
-	run.end = start + arena->system;
+	/* What was just given back to the system may not have been taken off the arena's account. */
+	run.end = hsnap_glibc_mapped_end(walk->target, start, start + arena->system);
 	*ret = run;
-	return run.end > arena->top && hsnap_target_mapping(walk->target, run.start) &&
-	       hsnap_target_mapping(walk->target, run.end - 1) && (sure || hsnap_glibc_leads_on(walk, &run, run.start));
+	return run.end > arena->top && (sure || hsnap_glibc_leads_on(walk, &run, run.start));
 }
 
 static bool add_main(struct walk *walk, uint32_t index)
@@ -44,7 +44,7 @@ static bool add_main(struct walk *walk, uint32_t index)
 		arena->pieces = true;
 		return true;
 	}
-	arena->heads += run.start - (run.end - arena->system);
+	arena->heads += arena->system - (run.end - run.start);
 	return hsnap_vec_push(&walk->runs, run);
 }
 

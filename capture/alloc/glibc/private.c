@@ -38,3 +38,13 @@ bool hsnap_glibc_is_private(const struct hsnap_target *target, uint64_t start, u
 	}
 	return true;
 }
+
+uint64_t hsnap_glibc_mapped_end(const struct hsnap_target *target, uint64_t start, uint64_t limit)
+{
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(target, start);
+	const struct hsnap_mapping *end = target->mappings.items + target->mappings.num;
+	uint64_t reached = start;
+	for (; mapping && mapping < end && reached < limit && mapping->start <= reached && mapping->prot & HSNAP_PROT_READ; mapping++)
+		reached = mapping->end;
+	return reached < limit ? reached : limit;
+}

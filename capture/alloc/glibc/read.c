@@ -71,6 +71,7 @@ enum hsnap_code hsnap_glibc_heap_read(const struct hsnap_target *target, struct 
 	struct hsnap_heap heap = { .source = "glibc" };
 	struct walk walk = {
 		.target = target, .heap = &heap, .window = { .target = target }, .links = { .target = target },
+		.foot_steps = (uint64_t)1 << 24,
 	};
 	enum hsnap_code code = HSNAP_OK;
 	if (!hsnap_glibc_arenas_find(target, &walk.arenas))

@@ -39,13 +39,16 @@ struct walk {
 	struct hsnap_vec(uint32_t) proven;    /* … its list of what surely are caches */
 	uint64_t *marks;                      /* chunks on the lists of caches */
 	uint64_t num_marks;
+	uint64_t foot_steps;                  /* left for chunks that were being cut in two */
 	bool params_missing;                  /* heap->arenas.items[0].system does not say all */
-	uint64_t lost;                        /* bytes between chunks whose heads make no sense */
 };
 
 /* Where in a mapping memory begins that an allocator may have got from the system; its end: nowhere. */
 uint64_t hsnap_glibc_private_from(const struct hsnap_target *target, const struct hsnap_mapping *mapping);
 bool hsnap_glibc_is_private(const struct hsnap_target *target, uint64_t start, uint64_t end);
+
+/* From `start` as far as readable mappings follow each other without a gap, at most to `limit`. */
+uint64_t hsnap_glibc_mapped_end(const struct hsnap_target *target, uint64_t start, uint64_t limit);
 
 /* Each appends to walk->runs and to heap->regions; false: out of memory. */
 bool hsnap_glibc_heap_runs(struct walk *walk);

@@ -145,11 +145,18 @@ static void top_of_before_it_grew(struct ptm *ptm)
 	ptm_put(ptm, at, ptm_get(ptm, at) - 8192);
 }
 
+static void brk_given_back(struct ptm *ptm)
+{
+	ptm->pieces[1].size -= 8192;
+}
+
 static void cut_in_two(struct ptm *ptm)
 {
 	uint64_t chunk = chunk_of(ptm, 'f', 600);
 	ptm_put(ptm, chunk + 8, 112 | 1);
 	ptm_put(ptm, chunk + 112 + 8, 0x5a5a5a5a5a5a5a5a);
+	for (uint64_t at = chunk + 128; at < chunk + 608; at += 32) /* chunks of old: they lead on */
+		ptm_put(ptm, at + 8, 32 | 1);
 	for (unsigned i = 0; i < ptm->num_blocks; i++)
 		if (ptm->blocks[i].address == chunk + 16)
 			ptm->blocks[i] = (struct ptm_block){ chunk + 16, 104, 'l' }; /* is being handed out */
@@ -179,6 +186,19 @@ static void brk_is_blocked(struct ptm *ptm)
 	ptm_put(ptm, ptm->arenas[0].base, (uint64_t)2 << 32);
 }
 
+/* Two words were left of the top when its arena went on in another heap. */
+static void small_rest_of_a_heap(struct ptm *ptm)
+{
+	uint64_t end = PTM_HEAPS + 32768, at = 0;
+	for (unsigned i = 0; i < ptm->num_blocks; i++)
+		if (ptm->blocks[i].address + ptm->blocks[i].usable - 8 == end - 32) {
+			at = ptm->blocks[i].address - 16;
+			ptm->blocks[i].usable -= 16;
+		}
+	ptm_put(ptm, at + 8, ptm_get(ptm, at + 8) - 16);
+	ptm_put(ptm, end - 48 + 8, 32 | 1);
+}
+
 static void locked(struct ptm *ptm)
 {
 	ptm_put(ptm, ptm->arenas[0].base, 1);
@@ -204,11 +224,13 @@ static const struct {
 	{ "the top was moved before its chunk was cut", top_moved_first, HEAP_MAX, 0, "", false },
 	{ "the new top has no head yet", top_without_head, HEAP_MAX, 1, "", false },
 	{ "the arena has grown, its top not yet", top_of_before_it_grew, HEAP_MAX, 0, "", false },
+	{ "brk was given back, the arena does not know yet", brk_given_back, HEAP_MAX, 0, "", false },
 	{ "a chunk was being cut in two", cut_in_two, HEAP_MAX, 0, "", false },
 	{ "a head was written over", head_destroyed, HEAP_MAX, 0, "1008 of ", false },
 	{ "the list of a cache was written over", list_damaged, HEAP_MAX, 0, "", false },
 	{ "lists that lead round and round", lists_go_round, HEAP_MAX, 0, "", true },
 	{ "not contiguous, and yet in one piece", brk_is_blocked, HEAP_MAX, 0, "", false },
+	{ "a heap that ends in less than a chunk", small_rest_of_a_heap, HEAP_MAX, 0, "", false },
 	{ "a locked arena", locked, HEAP_MAX, 0, "", false },
 	{ "a mapping that is missing", more_mapped_than_is_there, HEAP_MAX, 0, "8192 of ", false },
 };

@@ -21,8 +21,6 @@
 #define MARGIN_SHARE 64                   /* of the limit */
 #define RELIEF_EVERY (100 * (uint64_t)MS) /* what is dropped is read again */
 #define MIN_RELIEF ((uint64_t)16 << 20)   /* above the margin */
-#define MAX_STEP ((size_t)32 << 20)
-#define STEP_SHARE 8                      /* of what is above the margin: asking costs tenths of a millisecond */
 
 static uint64_t now(void)
 {
@@ -79,8 +77,8 @@ static bool has_room(struct hsnap_ration *ration, uint64_t bytes, struct hsnap_h
 	*ret = hsnap_proc_headroom(ration->proc);
 	if (ret->left < ration->margin + bytes + MIN_RELIEF && relieve(ration))
 		*ret = hsnap_proc_headroom(ration->proc);
-	uint64_t step = ret->left > ration->margin ? (ret->left - ration->margin) / STEP_SHARE : 0;
-	hsnap_budget_step(step > MAX_STEP ? MAX_STEP : step < HSNAP_BUDGET_STEP ? HSNAP_BUDGET_STEP : (size_t)step);
+	uint64_t above = ret->left > ration->margin ? ret->left - ration->margin : 0;
+	hsnap_budget_set_left(above < SIZE_MAX ? (size_t)above : SIZE_MAX);
 	return ret->limit == UINT64_MAX || ret->left >= ration->margin + bytes;
 }
 

@@ -222,8 +222,11 @@ static void note_death(struct session *s, int status)
 
 static void child_main(const struct hsnap_child_job *job, const struct hsnap_child_options *options, pid_t parent)
 {
+	/* The half of what may be used here at all: we ourselves take in what it answers. */
+	size_t half = hsnap_budget_left() / 2;
 	struct hsnap_confine_limits limits = {
 		.memory = options->memory ? options->memory : MEMORY,
+		.data = half,
 		.cpu_seconds = CPU_SECONDS,
 		.descriptors = 16,
 	};

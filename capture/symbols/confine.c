@@ -119,17 +119,18 @@ static bool set_limit(int what, uint64_t value)
 	return !setrlimit(what, &limit);
 }
 
-/* Address space of this process now, in bytes: what it inherits may be gigabytes. */
-static uint64_t address_space(void)
+/* Of this process now, in bytes: what it inherits may be gigabytes.  false: not to be found out. */
+static bool read_sizes(uint64_t *ret_space, uint64_t *ret_data)
 {
-	unsigned long pages = 0;
+	unsigned long space = 0, data = 0;
 	FILE *f = fopen("/proc/self/statm", "re");
 	if (!f)
-		return 0;
-	if (fscanf(f, "%lu", &pages) != 1)
-		pages = 0;
+		return false;
+	int num = fscanf(f, "%lu %*u %*u %*u %*u %lu", &space, &data);
 	fclose(f);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	*ret_space = space * (uint64_t)sysconf(_SC_PAGESIZE);
+	*ret_data = data * (uint64_t)sysconf(_SC_PAGESIZE);
+	return num == 2;
 }
 
 static int compare_bytes(const void *a, const void *b)
@@ -149,11 +150,12 @@ bool hsnap_confine(pid_t parent, int keep, const struct hsnap_confine_limits *li
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		return false;
 	warm_up();
-	uint64_t now = address_space();
-	if (!close_others(keep) || !now)
+	uint64_t space, data;
+	if (!read_sizes(&space, &data) || !close_others(keep))
 		return false;
+	uint64_t more = limits->data < limits->memory ? limits->data : limits->memory;
 	/* A sanitizer's shadow alone is terabytes. */
-	if (!SANITIZED && !set_limit(RLIMIT_AS, now + limits->memory))
+	if (!SANITIZED && (!set_limit(RLIMIT_AS, space + limits->memory) || !set_limit(RLIMIT_DATA, data + more)))
 		return false;
 	return set_limit(RLIMIT_CORE, 0) && set_limit(RLIMIT_CPU, limits->cpu_seconds) &&
 	       set_limit(RLIMIT_NOFILE, (unsigned)keep + 1 + limits->descriptors) &&

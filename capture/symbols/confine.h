@@ -9,6 +9,7 @@
 
 struct hsnap_confine_limits {
 	uint64_t memory;      /* bytes of address space beyond what the process has now */
+	uint64_t data;        /* bytes of that which are no files: what a cgroup is charged for and cannot give back */
 	unsigned cpu_seconds;
 	unsigned descriptors;
 };

@@ -2,8 +2,15 @@
 /* budget.c - the one budget. */
 #include "snapshot/base/budget.h"
 
+#include <stdint.h>
+
+#define MIN_STEP ((size_t)1 << 20)
+#define MAX_STEP ((size_t)32 << 20)
+#define STEP_SHARE 8 /* of what is left: asking costs tenths of a millisecond */
+
 atomic_bool hsnap_budget_closed_;
-atomic_size_t hsnap_budget_grown_, hsnap_budget_step_ = HSNAP_BUDGET_STEP;
+atomic_size_t hsnap_budget_grown_, hsnap_budget_step_ = MIN_STEP;
+static atomic_size_t left = SIZE_MAX;
 static hsnap_budget_ask *asked;
 static void *asked_context;
 
@@ -12,7 +19,8 @@ void hsnap_budget_watch(hsnap_budget_ask *ask, void *context)
 	asked = ask;
 	asked_context = context;
 	hsnap_budget_closed_ = false;
-	hsnap_budget_step_ = HSNAP_BUDGET_STEP;
+	hsnap_budget_step_ = MIN_STEP;
+	left = SIZE_MAX;
 }
 
 void hsnap_budget_close(void)
@@ -20,9 +28,16 @@ void hsnap_budget_close(void)
 	hsnap_budget_closed_ = true;
 }
 
-void hsnap_budget_step(size_t bytes)
+void hsnap_budget_set_left(size_t bytes)
 {
-	hsnap_budget_step_ = bytes;
+	size_t step = bytes / STEP_SHARE;
+	left = bytes;
+	hsnap_budget_step_ = step < MIN_STEP ? MIN_STEP : step > MAX_STEP ? MAX_STEP : step;
+}
+
+size_t hsnap_budget_left(void)
+{
+	return left;
 }
 
 bool hsnap_budget_ask_(size_t bytes)

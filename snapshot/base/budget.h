@@ -13,8 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HSNAP_BUDGET_STEP ((size_t)1 << 20)
-
 /* Asked from any thread. */
 typedef bool hsnap_budget_ask(void *context, size_t bytes);
 
@@ -22,8 +20,10 @@ typedef bool hsnap_budget_ask(void *context, size_t bytes);
 void hsnap_budget_watch(hsnap_budget_ask *ask, void *context);
 /* From any thread: not a byte more. */
 void hsnap_budget_close(void);
-/* From any thread: how many bytes we may grow by before it is asked for again; HSNAP_BUDGET_STEP at first. */
-void hsnap_budget_step(size_t bytes);
+/* From any thread: how many bytes are left, as it is known.  The more, the less often it is asked for. */
+void hsnap_budget_set_left(size_t bytes);
+/* SIZE_MAX: nobody watches. */
+size_t hsnap_budget_left(void);
 
 extern atomic_bool hsnap_budget_closed_;
 extern atomic_size_t hsnap_budget_grown_; /* since it was last asked for */

@@ -1,0 +1,127 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# cgroup.sh - inside the cgroup of its target heapsnap captures it or refuses; nobody is ever killed.
+. "$(dirname "$0")/lib.sh"
+
+# A memory cgroup of our own below the one that we are in, of whichever version there is.
+make_cgroup() {
+	own=$(sed -n 's/^[0-9]*:\([^:]*,\)*memory\(,[^:]*\)*:\(.*\)/\3/p' /proc/self/cgroup)
+	for cgroup in "/sys/fs/cgroup/memory$own/heapsnap-test-$$" \
+		"/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)/heapsnap-test-$$"; do
+		mkdir "$cgroup" 2>/dev/null || continue
+		if [ -w "$cgroup/memory.limit_in_bytes" ]; then
+			limit=memory.limit_in_bytes usage=memory.usage_in_bytes events=memory.oom_control
+			return 0
+		elif [ -w "$cgroup/memory.max" ]; then
+			limit=memory.max usage=memory.current events=memory.events
+			return 0
+		fi
+		rmdir "$cgroup"
+	done
+	return 1
+}
+
+# inside COMMAND… - run it in that cgroup.
+inside() {
+	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cgroup" "$@"
+}
+
+# fill_to PERCENT - set the limit so that what is used now is that much of it.
+fill_to() {
+	echo $(($(cat "$cgroup/$usage") / $1 * 100)) >"$cgroup/$limit"
+}
+
+nobody_was_killed() {
+	cat "$cgroup/$events"
+	grep -q '^oom_kill 0$' "$cgroup/$events"
+}
+
+# What a refusal for want of room says.
+needs='(needs [0-9]+ MiB( beside the scratch file| more)?|gave up with [0-9]+ MiB in use), this cgroup has [0-9]+ of [0-9]+ MiB left'
+
+# take_inside OPTION… - one take: it succeeds, or refuses with that line and leaves nothing.
+taken=0 refused=0
+take_inside() {
+	rm -f inside.snap
+	inside "$HEAPSNAP" take --quiet -p "$service" -o inside.snap "$@" >take.out 2>take.err
+	take_status=$?
+	if [ $take_status -eq 0 ] && "$HEAPSNAP" show inside.snap >show.out 2>>take.err; then
+		taken=$((taken + 1))
+		return 0
+	fi
+	if [ $take_status -eq 3 ] && [ ! -e inside.snap ] &&
+		grep -Eq "^heapsnap: cannot take pid $service \(bookstore\): $needs\$" take.err &&
+		grep -q '^hint: take it from outside (the node, an ephemeral container)' take.err; then
+		refused=$((refused + 1))
+		return 0
+	fi
+	echo "exit status $take_status of take $*" >>take.err
+	return 1
+}
+
+if ! make_cgroup; then
+	skip "a full cgroup" "no memory cgroup can be made here"
+	finish
+fi
+disk=$here # where the sources are; /tmp may be in memory
+[ -w "$disk" ] || disk=.
+start sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cgroup" "$HEAPSNAP" run -- "$FIXTURES/bookstore/bookstore"
+serve 3000 before || finish
+check "from outside it works" "$HEAPSNAP" take --quiet -p "$service" -o before.snap
+
+fill_to 95
+expect "full to 95 %: refused, and what to do" 3 \
+	'^hint: take it from outside \(the node, an ephemeral container\), or work on disk: --scratch DIR$' \
+	inside "$HEAPSNAP" take -p "$service" -o none.snap
+expect "… with --scratch, which it does not offer again" 3 '^hint: take it from outside \(the node, an ephemeral container\)$' \
+	inside "$HEAPSNAP" take -p "$service" -o none.snap --scratch "$disk"
+check "… and nothing is written" not test -e none.snap
+
+# Full to so many percent, each way and both places: some fit and some do not.
+for percent in 95 80 65 55 50 45 40 35 30 25; do
+	fill_to $percent
+	for mode in copy auto; do
+		for place in "" "--scratch $disk"; do
+			# shellcheck disable=SC2086
+			take_inside --freeze=$mode --max-pause 5000 $place || { fail "full to $percent %: --freeze=$mode $place" take.err; break 3; }
+		done
+	done
+done
+echo "# $taken taken, $refused refused; the limit was met $(cat "$cgroup/memory.failcnt" 2>/dev/null) times"
+check "40 takes at 95 to 25 %: each succeeds or refuses" test $((taken + refused)) -eq 40
+check "… some succeed" test $taken -gt 0
+check "… some refuse" test $refused -gt 0
+check "nobody was killed for want of memory" nobody_was_killed
+
+# It grows while it is captured: the prediction does not hold, the guard does.
+fill_to 40
+grown=0
+while [ $grown -lt 10 ]; do
+	echo 400 >&7
+	take_inside || { fail "a service that grows meanwhile" take.err; break; }
+	await after || break
+	fill_to $((40 + grown * 5))
+	grown=$((grown + 1))
+done
+check "a service that grows meanwhile: each take succeeds or refuses" test $grown -eq 10
+check "… and nobody was killed" nobody_was_killed
+
+echo max >"$cgroup/$limit" 2>/dev/null || echo -1 >"$cgroup/$limit"
+serve 100 after || fail "the service serves on" service.err
+check "from outside it works again" "$HEAPSNAP" take --quiet -p "$service" -o after.snap
+"$HEAPSNAP" diff --json --top 0 before.snap after.snap >diff.json
+check "the service's own truth is right" compare before after diff.json
+
+# Of us two the kernel would take heapsnap.
+sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cgroup" "$HEAPSNAP" take --quiet -p "$service" -o last.snap >/dev/null 2>&1 &
+victim=$!
+adjusted=
+while [ -z "$adjusted" ] && kill -0 $victim 2>/dev/null; do
+	[ "$(cat /proc/$victim/oom_score_adj 2>/dev/null)" != 1000 ] || adjusted=yes
+done
+wait $victim
+check "heapsnap offers itself to the kernel" test -n "$adjusted"
+check "the service does not" grep -qx 0 "/proc/$service/oom_score_adj"
+stop
+rmdir "$cgroup"
+finish

@@ -122,6 +122,21 @@ done
 wait $victim
 check "heapsnap offers itself to the kernel" test -n "$adjusted"
 check "the service does not" grep -qx 0 "/proc/$service/oom_score_adj"
+
+# Somebody else takes all there is, at moments spread over a take: the service is the last to go.
+fill_to 35
+round=0
+while [ $round -lt 6 ]; do
+	inside "$HEAPSNAP" take --quiet -p "$service" -o last.snap --force >/dev/null 2>&1 &
+	victim=$!
+	sleep "0.$round"
+	inside sh -c 'echo 500 >/proc/self/oom_score_adj; head -c 2000m /dev/zero | tail >/dev/null' 2>/dev/null
+	wait $victim
+	serve 20 after && grep -q '^TracerPid:	0$' "/proc/$service/status" || { fail "the kernel kills in the cgroup (round $round)" service.err; break; }
+	round=$((round + 1))
+done
+check "the kernel kills in the cgroup, six times: the service lives" test $round -eq 6
+check "… and it did kill" not nobody_was_killed
 stop
 rmdir "$cgroup"
 finish

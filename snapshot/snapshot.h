@@ -55,7 +55,7 @@ struct hsnap_snapshot {
 	struct hsnap_vec(struct hsnap_row) rows;       /* greatest bytes first */
 	struct hsnap_account account;
 	struct hsnap_vec(struct hsnap_account_arena) account_arenas; /* in order of address */
-	struct hsnap_vec(struct hsnap_account_part) account_parts;   /* by kind, greatest first in each */
+	struct hsnap_vec(struct hsnap_account_part) account_parts;   /* by kind, greatest first in each; pages of files that cannot be told apart come last */
 	struct hsnap_vec(struct hsnap_stack) stacks;   /* [0] empty */
 	struct hsnap_vec(struct hsnap_frame) frames;
 	struct hsnap_graph graph;

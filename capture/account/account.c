@@ -64,6 +64,16 @@ static void add_blocks(const struct hsnap_heap *heap, const struct hsnap_account
 	}
 }
 
+/* Where the page map is not to be read, the pages of all files are one sum, as the kernel tells it. */
+static bool add_files(const struct hsnap_account_look *look, struct hsnap_snapshot *snapshot)
+{
+	uint64_t bytes = snapshot->account.rss_file;
+	struct hsnap_account_part part = { .kind = HSNAP_PART_FILE, .count = 1, .size = bytes, .resident = bytes };
+	if (look->files_known || bytes == HSNAP_NOT_KNOWN || !bytes)
+		return true;
+	return hsnap_vec_push(&snapshot->account_parts, part);
+}
+
 static bool add_arenas(const struct hsnap_heap *heap, struct hsnap_snapshot *snapshot)
 {
 	for (size_t i = 0; i < heap->arenas.num; i++) {
@@ -139,7 +149,7 @@ enum hsnap_code hsnap_account_fill(const struct hsnap_target *target, const stru
 	snapshot->account_arenas.num = snapshot->account_parts.num = 0;
 	add_told(kernel->memory, &look->cgroup, snapshot);
 	add_blocks(heap, look, snapshot->facts.basis == HSNAP_BASIS_REQUESTED, account);
-	if (!hsnap_account_parts(target, heap, look, snapshot) || !add_arenas(heap, snapshot))
+	if (!hsnap_account_parts(target, heap, look, snapshot) || !add_files(look, snapshot) || !add_arenas(heap, snapshot))
 		return no_memory(err);
 	add_free(heap, look, snapshot);
 	drop_empty_arenas(snapshot);

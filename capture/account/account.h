@@ -19,7 +19,7 @@
 struct hsnap_account_look {
 	struct hsnap_pages resident; /* of the whole process, as at the stop */
 	struct hsnap_pages swapped;
-	bool files_known;           /* false: the page map did not tell of files' pages */
+	bool files_known;           /* false: the page map told nothing; of files only written pages are in it */
 	struct hsnap_cgroup cgroup;
 };
 

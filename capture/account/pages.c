@@ -22,8 +22,7 @@ void hsnap_pages_deinit(struct hsnap_pages *pages)
 	hsnap_vec_deinit(&pages->runs);
 }
 
-/* The first run that ends after the address. */
-static size_t find(const struct hsnap_pages *pages, uint64_t address)
+size_t hsnap_pages_find(const struct hsnap_pages *pages, uint64_t address)
 {
 	size_t low = 0, high = pages->runs.num;
 	while (low < high) {
@@ -42,7 +41,7 @@ static size_t find_near(const struct hsnap_pages *pages, uint64_t address, size_
 	for (size_t i = hint; i < pages->runs.num && i < hint + 4; i++)
 		if (runs[i].end > address && (!i || runs[i - 1].end <= address))
 			return i;
-	return find(pages, address);
+	return hsnap_pages_find(pages, address);
 }
 
 /* Bytes in the set below an address, of which run i is the first that ends after it. */

@@ -22,6 +22,9 @@ struct hsnap_pages {
 bool hsnap_pages_add(struct hsnap_pages *pages, uint64_t start, uint64_t end);
 void hsnap_pages_deinit(struct hsnap_pages *pages);
 
+/* Index of the first run that ends after the address; the number of runs: there is none.  O(log runs). */
+size_t hsnap_pages_find(const struct hsnap_pages *pages, uint64_t address);
+
 /* Bytes of [start, end) in the set.  O(log runs), and O(1) for ranges in order of address: `hint`
  * remembers the last place, 0 at first, and may be NULL. */
 uint64_t hsnap_pages_in(const struct hsnap_pages *pages, uint64_t start, uint64_t end, size_t *hint);

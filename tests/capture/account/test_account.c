@@ -257,6 +257,74 @@ Test(account, a_core_with_impossible_mappings_can_be_written)
 	destroy(&w);
 }
 
+Test(account, huge_pages_stand_beside)
+{
+	struct world w;
+	create(&w, 30, 0);
+	make_heap(&w);
+	add_mapping(&w, 0x600000, 512, R | W | S, "/anon_hugepage", 4);
+	add_mapping(&w, 0x900000, 512, R | W, "/anon_hugepage", 5);
+	add_mapping(&w, 0xc00000, 512, R | W | S, "/dev/hugepages/pool", 6);
+	cr_expect_eq(fill(&w).unexplained, 0);
+	destroy(&w);
+}
+
+/* Its page map is not to be read: what it wrote of files is in the copy, the rest is what status says. */
+Test(account, pages_of_files_in_one_sum)
+{
+	struct world w;
+	create(&w, 30 + 5 + 7, 0);
+	make_heap(&w);
+	add_mapping(&w, 0x600000, 5, R | W, "/usr/lib/libx.so", 4);
+	add_mapping(&w, 0x700000, 100, 0, "", 0); /* reserved: no page of it is in the copy but by the image's making */
+	w.target->mappings.items[w.target->mappings.num - 1].prot = 0;
+	free(w.kernel.memory->text);
+	w.kernel.memory->text = strdup("VmRSS:\t 168 kB\nRssFile:\t 28 kB\n");
+	struct hsnap_account_sums sums = fill(&w);
+	cr_expect_not(w.look.files_known);
+	cr_expect_eq(sums.parts[HSNAP_PART_FILE], (5 + 7) * PAGE);
+	destroy(&w);
+}
+
+/* The process ran on before its page map was read: what was reserved and is in use by now, or another
+ * file by now, had no page at the stop. */
+Test(account, what_came_after_the_stop_is_not_counted)
+{
+	struct hsnap_proc proc;
+	struct world w;
+	create(&w, 0, 0);
+	make_heap(&w);
+	hsnap_kernel_deinit(&w.kernel);
+	add_mapping(&w, 0x500000, 16, 0, "", 0);                /* reserved for an arena */
+	add_mapping(&w, 0x600000, 4, R | X, "/usr/lib/a.so", 4); /* stays */
+	add_mapping(&w, 0x700000, 4, R, "/srv/b", 5);            /* replaced */
+	w.target->pid = 812;
+	tree_create(&proc);
+	tree_write(&proc, "proc/812/status", "Name:\tx\nState:\tS\nVmRSS:\t 132 kB\n");
+	tree_write(&proc, "proc/812/maps", "500000-508000 rw-p 00000000 00:00 0 \n508000-510000 ---p 00000000 00:00 0 \n"
+		   "600000-604000 r-xp 00000000 00:00 4 /usr/lib/a.so\n700000-704000 r--p 00000000 00:00 6 /srv/c\n");
+	tree_write(&proc, "proc/812/pagemap", "");
+	int fd = hsnap_proc_open(&proc, O_WRONLY, "proc/812/pagemap");
+	const uint64_t there = (uint64_t)1 << 63, none = 0;
+	const uint64_t pages[] = { 0x500, 0x501, 0x507, 0x600, 0x601, 0x603, 0x700, 0x701 };
+	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++)
+		cr_assert_eq(pwrite(fd, &there, 8, (off_t)(pages[i] * 8)), 8);
+	cr_assert_eq(pwrite(fd, &none, 8, 0x703 * 8), 8);
+	close(fd);
+	cr_assert(hsnap_kernel_prepare(&w.kernel, &proc, 812));
+	hsnap_kernel_read(&w.kernel);
+	struct hsnap_account_sums sums;
+	cr_assert_eq(hsnap_account_look(&proc, w.target, &w.kernel, &w.look, NULL), HSNAP_OK);
+	cr_assert_eq(hsnap_account_fill(w.target, &w.heap, &w.kernel, &w.look, w.snapshot, NULL), HSNAP_OK);
+	cr_assert(hsnap_account_sum(w.snapshot, HSNAP_BASIS_REQUESTED, &sums));
+	cr_expect(w.look.files_known);
+	cr_expect_eq(sums.parts[HSNAP_PART_FILE], 3 * PAGE);
+	cr_expect_eq(sums.parts[HSNAP_PART_ANONYMOUS], 12 * PAGE);
+	cr_expect_eq(sums.unexplained, 0);
+	tree_destroy(&proc);
+	destroy(&w);
+}
+
 /* Hundreds of mapped files are sixty-three and the rest. */
 Test(account, many_files_are_summed_up)
 {

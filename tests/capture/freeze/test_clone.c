@@ -300,27 +300,6 @@ ParameterizedTest(size_t *row, clone, killed_at_a_step)
 	expect_unharmed(&patient, step);
 }
 
-Test(clone, killed_at_random_moments)
-{
-	char pid[16], line[256];
-	const char *all = getenv("HEAPSNAP_TEST_ALL");
-	struct child patient = start_patient("busy", "32");
-	snprintf(pid, sizeof(pid), "%d", patient.pid);
-	srand(4711);
-	for (int i = all && !strcmp(all, "yes") ? 200 : 20; i; i--) {
-		struct child freezer = child_start(FREEZER, pid, "/", "clone", NULL);
-		nanosleep(&(struct timespec){ .tv_nsec = rand() % 60 * 1000000L + rand() % 1000000 }, NULL);
-		child_kill(&freezer);
-	}
-	cr_expect(comes_to_have_none(patient.pid));
-	/* A call that was asked to stop and not yet met may fail with EINTR, once a kill. */
-	close(patient.in);
-	patient.in = -1;
-	cr_assert(child_expect(&patient, "eintr", line, sizeof(line)));
-	cr_expect(strstr(line, " wrong 0 lost 0 descriptors 0 children 0 "), "%s", line);
-	cr_expect_eq(child_wait(&patient), 0);
-}
-
 /* What it closes is closed, though a child of it is there. */
 Test(clone, the_child_holds_nothing_open)
 {

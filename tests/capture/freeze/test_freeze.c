@@ -478,23 +478,3 @@ ParameterizedTest(size_t *row, freeze, killed_at_a_step)
 	}
 	expect_unharmed(&patient, steps[*row]);
 }
-
-Test(freeze, killed_at_random_moments)
-{
-	char pid[16], line[256];
-	struct child patient = start_patient("busy", "32");
-	snprintf(pid, sizeof(pid), "%d", patient.pid);
-	srand(4711);
-	for (int i = 0; i < 20; i++) {
-		struct child freezer = child_start(FREEZER, pid, NULL);
-		nanosleep(&(struct timespec){ .tv_nsec = rand() % 30 * 1000000L + rand() % 1000000 }, NULL);
-		child_kill(&freezer);
-	}
-	/* Between our request to stop and the stop there is no mending of a call if we are killed: these
-	 * may have failed with EINTR, once a kill.  Nothing else may have happened. */
-	close(patient.in);
-	patient.in = -1;
-	cr_assert(child_expect(&patient, "eintr", line, sizeof(line)));
-	cr_expect(strstr(line, " wrong 0 lost 0 descriptors 0 children 0 "), "%s", line);
-	cr_expect_eq(child_wait(&patient), 0);
-}

@@ -14,7 +14,7 @@ static int print_welcome(void)
 	      "  heapsnap take -p PID          a snapshot of a live process\n"
 	      "  heapsnap diff a.snap b.snap   which types grew\n"
 	      "  heapsnap why CacheEntry       who keeps them alive\n\n"
-	      "Start the program as: heapsnap run -- CMD.  All commands: heapsnap --help\n",
+	      "Any process will do; one started as heapsnap run -- CMD tells more.  All commands: heapsnap --help\n",
 	      stdout);
 	return hsnap_stdout_finish(HSNAP_EXIT_DONE);
 }

@@ -170,7 +170,7 @@ static void add_row(const struct view *view, struct hsnap_table *table, const st
 	hsnap_add_type_name(&name, view->snapshot, row->type);
 	hsnap_table_set(table, to, 4, hsnap_line_text(&name));
 	if (row->items && row->items != row->bytes) /* of characters the bytes say it */
-		hsnap_line_addf(&after, "  (%s)", hsnap_plural(row->items, "item").text);
+		hsnap_line_addf(&after, "  (%s%s)", hsnap_at_most(view->snapshot), hsnap_plural(row->items, "item").text);
 	hsnap_add_type_place(&after, view->emit, view->snapshot, row->type, twin);
 	if (row->no_record && row->no_record != row->count)
 		hsnap_line_addf(&after, "  (%s no record)", hsnap_grouped(row->no_record).text);

@@ -228,7 +228,8 @@ static void add_row(const struct hsnap_diff_view *view, const struct columns *co
 	hsnap_table_set(table, to, columns->num - 1, hsnap_line_text(&name));
 	/* Of characters, and of one block that was made anew, longer, the bytes say as much. */
 	if (row->items_delta && row->count_delta && row->items_delta != row->bytes_delta)
-		hsnap_line_addf(&after, "  (%s item%s)", hsnap_growth(row->items_delta).text,
+		hsnap_line_addf(&after, "  (%s%s item%s)", diff->basis == HSNAP_BASIS_USABLE ? "about " : "",
+				  hsnap_growth(row->items_delta).text,
 				  row->items_delta == 1 || row->items_delta == -1 ? "" : "s");
 	hsnap_add_type_place(&after, view->emit, snapshot, row->type, twin);
 	if (after.num)

@@ -14,6 +14,12 @@ void hsnap_add_process(struct hsnap_line *to, const struct hsnap_emit *emit,
 void hsnap_add_head(struct hsnap_line *to, const struct hsnap_emit *emit, const char *path,
 		    const struct hsnap_snapshot *snapshot);
 
+/* What stands before a number of items: those of usable sizes count the allocator's rounding, too. */
+static inline const char *hsnap_at_most(const struct hsnap_snapshot *snapshot)
+{
+	return snapshot->facts.basis == HSNAP_BASIS_USABLE ? "at most " : "";
+}
+
 /* Lines for what was not captured. */
 void hsnap_print_partial(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot);
 

@@ -104,6 +104,7 @@ static void fill_step_line(const struct hsnap_why_view *view, const struct hsnap
 	if (!step->items || view->snapshot->types.items[type->element].size <= 1)
 		return;
 	bool pointers = view->snapshot->types.items[type->element].kind == HSNAP_TYPE_POINTER;
+	hsnap_line_add(&line->extra, hsnap_at_most(view->snapshot));
 	hsnap_line_add(&line->extra, hsnap_plural(step->items, pointers ? "slot" : "item").text);
 }
 

@@ -18,11 +18,14 @@ struct truth {
 	uint32_t checkouts, chains, receipts, slots;
 	uint64_t items, key_bytes;
 	uint64_t overhead, free, rss; /* bytes */
+	bool walked; /* taken without the agent: only usable sizes are known */
 };
 
 static const struct truth truths[] = {
 	{ "a.snap", 1796001860000000000u, 16604, 14001, 166, 32768, 41417, 1731011, 10097013, 12662540, 106741760 },
 	{ "b.snap", 1796001887000000000u, 35123, 27204, 351, 65536, 87720, 3661666, 12892077, 12653629, 124170240 },
+	{ "walked1.snap", 1796001860000000000u, 16604, 14001, 166, 32768, 41417, 1731011, 8140508, 12662540, 106741760, true },
+	{ "walked2.snap", 1796001887000000000u, 35123, 27204, 351, 65536, 87720, 3661666, 10417971, 12653629, 124170240, true },
 };
 
 enum { BOOKS = 120000, BOOK_SLOTS = 131072 };
@@ -49,6 +52,7 @@ static struct hsnap_snapshot *snapshot;
 static struct hsnap_vec(struct edge) edges;
 static hsnap_node_id next_node;
 static uint64_t next_address;
+static bool walked; /* sizes are usable ones */
 
 static void must(bool ok, const char *what)
 {
@@ -239,7 +243,7 @@ static void block(enum type type, uint64_t size, enum hsnap_confidence confidenc
 	graph->type[node] = type;
 	graph->flags[node] = (uint8_t)confidence;
 	uint64_t usable = (size + 8 + 15) / 16 * 16 - 8;
-	must(hsnap_node_set_size(graph, node, size, usable), "no memory");
+	must(hsnap_node_set_size(graph, node, walked ? usable : size, usable), "no memory");
 	next_address += usable + 8;
 	graph->first_edge[node] = (uint32_t)edges.num;
 }
@@ -395,9 +399,9 @@ static void set_facts(const struct truth *t)
 	facts->elapsed_ns = 410000000;
 	facts->comm = text("bookstore");
 	facts->exe = text("/usr/local/bin/bookstore");
-	facts->source = text("agent");
+	facts->source = text(t->walked ? "glibc" : "agent");
 	facts->freeze = text("copy");
-	facts->basis = HSNAP_BASIS_REQUESTED;
+	facts->basis = t->walked ? HSNAP_BASIS_USABLE : HSNAP_BASIS_REQUESTED;
 	facts->num_threads = 2;
 	facts->searched_modules = 5;
 	facts->searched_tls = 2;
@@ -435,6 +439,7 @@ static void set_account(const struct truth *t)
 static void make(const struct truth *t)
 {
 	struct layout l = lay_out(t);
+	walked = t->walked;
 	must((snapshot = hsnap_snapshot_create()) != NULL, "no memory");
 	must(hsnap_vec_push(&snapshot->modules, (struct hsnap_module){ .path = text("/usr/local/bin/bookstore"),
 								       .base = 0x400000, .main = true, .has_types = true }) &&
@@ -463,7 +468,7 @@ static void make(const struct truth *t)
 int main(int argc, char **argv)
 {
 	must(argc == 2, "usage: bookstore DIR");
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(truths) / sizeof(*truths); i++) {
 		char path[4096];
 		struct hsnap_error err;
 		make(&truths[i]);

@@ -202,16 +202,15 @@ static bool is_mapped(const struct hsnap_target *target, uint64_t block)
 }
 
 /* `slack`: by how much a witness may understate; its trailer. */
-static void compare_size(struct row *row, const struct judge *judge, const struct known *block, const struct hsnap_block *walked,
-			 uint64_t slack)
+static bool is_same_size(const struct judge *judge, const struct known *block, const struct hsnap_block *walked, uint64_t slack)
 {
 	uint64_t want = block->usable + (block->no_record || is_mapped(judge->target, block->address) ? 0 : slack);
 	char more[64];
 	if (walked->usable == want)
-		return;
+		return true;
 	snprintf(more, sizeof(more), ", the walk says %" PRIu64, walked->usable);
 	show("another size", judge, block, more);
-	row->wrong++;
+	return false;
 }
 
 static void missing(struct row *row, const struct judge *judge, const struct known *block, uint64_t *unexplained)
@@ -259,7 +258,7 @@ static uint64_t go_through(struct row *row, const struct judge *judge, const str
 		const struct known *block = k < known->num ? &known->items[k] : NULL;
 		const struct hsnap_block *walked = w < walk->blocks.num ? &walk->blocks.items[w] : NULL;
 		if (block && walked && block->address == walked->address) {
-			compare_size(row, judge, block, walked, slack);
+			unexplained += !is_same_size(judge, block, walked, slack);
 			k++, w++;
 		} else if (block && (!walked || block->address < walked->address)) {
 			missing(row, judge, block, ledger ? lost : &unexplained);

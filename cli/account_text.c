@@ -243,7 +243,9 @@ void hsnap_print_account_growth(struct hsnap_emit *emit, const struct hsnap_snap
 		add_growth(&text, &growth);
 	else
 		hsnap_line_addf(&text, "  not known: the RSS was captured %s\n",
-				a.rss_known ? "of the first, not of the last" : b.rss_known ? "of the last, not of the first" : "of neither");
+				a.rss_known   ? "of the first, not of the last"
+				: b.rss_known ? "of the last, not of the first"
+					      : "of neither");
 	hsnap_print(emit, hsnap_line_text(&text));
 	hsnap_line_deinit(&text);
 }

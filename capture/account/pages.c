@@ -13,7 +13,8 @@ bool hsnap_pages_add(struct hsnap_pages *pages, uint64_t start, uint64_t end)
 		last->end = end;
 		return true;
 	}
-	struct hsnap_pages_run run = { .start = start, .end = end, .before = last ? last->before + (last->end - last->start) : 0 };
+	uint64_t before = last ? last->before + (last->end - last->start) : 0;
+	struct hsnap_pages_run run = { .start = start, .end = end, .before = before };
 	return hsnap_vec_push(&pages->runs, run);
 }
 

@@ -15,7 +15,9 @@ static int by_address(const void *a, const void *b)
 static bool add_found(struct reader *reader, const struct hsnap_glibc_arena *found)
 {
 	struct hsnap_heap *heap = reader->heap;
-	struct hsnap_arena arena = { .address = found->start, .system = found->system, .main = found->main, .locked = found->locked };
+	struct hsnap_arena arena = {
+		.address = found->start, .system = found->system, .main = found->main, .locked = found->locked,
+	};
 	return hsnap_vec_push(&heap->arenas, arena) &&
 	       (!found->main || hsnap_vec_push(&heap->regions, (struct hsnap_region){ found->start, found->end }));
 }

@@ -29,7 +29,6 @@
 #define STOP_NS 150000      /* what a stop takes in any case */
 #define GOOD_NS 350000      /* no further round for a pause that short */
 #define BAD_NS 20000000     /* longer than this is only worth it where a plain copy takes more than twice as long */
-#define COPY_RATE 4         /* of a plain copy, bytes a nanosecond */
 
 enum pass { LOOK, ROUND, LAST };
 
@@ -42,7 +41,7 @@ struct precopy {
 	unsigned rounds;    /* made so far: but for the first, only what changed is looked for */
 	uint64_t done;      /* in a round: protected and read up to here */
 	uint64_t left;      /* bytes that a stop would have to read */
-	uint64_t list_ns;   /* a look at all pages takes */
+	uint64_t copy_ns, list_ns; /* what the first round took, and a look at all pages takes, of processor time */
 	const struct hsnap_stop *stop;
 	enum hsnap_stop_end end;
 	int error;          /* of the page map */
@@ -179,7 +178,7 @@ static uint64_t predict(struct precopy *precopy)
 /* The longest stop that is better than what the other ways would do. */
 static uint64_t longest(const struct precopy *precopy)
 {
-	uint64_t copy_ns = precopy->way.plan.bytes / COPY_RATE / 2, most = copy_ns > BAD_NS ? copy_ns : BAD_NS;
+	uint64_t most = precopy->copy_ns / 2 > BAD_NS ? precopy->copy_ns / 2 : BAD_NS;
 	uint64_t max_pause_ns = precopy->way.options->max_pause_ns;
 	return max_pause_ns && max_pause_ns < most ? max_pause_ns : most;
 }
@@ -198,8 +197,8 @@ static enum hsnap_code check(const struct precopy *precopy, struct hsnap_error *
 static enum hsnap_code give_up(const struct precopy *precopy, uint64_t pause_ns, struct hsnap_error *err)
 {
 	hsnap_fail(err, HSNAP_UNSUPPORTED, 0,
-		   "precopy did not converge: %" PRIu64 " MiB are written while they are copied, a stop of %" PRIu64 " ms",
-		   precopy->left >> 20, pause_ns / 1000000);
+		   "precopy did not converge: %" PRIu64 " pages are written while it copies, a stop of %" PRIu64 " ms",
+		   precopy->left / PAGE, pause_ns / 1000000);
 	return hsnap_hint(err, HSNAP_UNSUPPORTED, "take it when it writes less, or --freeze=copy");
 }
 
@@ -208,7 +207,10 @@ static enum hsnap_code converge(struct precopy *precopy, struct hsnap_error *err
 {
 	uint64_t before = UINT64_MAX, pause_ns = 0;
 	for (int round = 0; round < MAX_ROUNDS; round++) {
+		uint64_t began = hsnap_now(CLOCK_THREAD_CPUTIME_ID);
 		(void)make_pass(precopy, ROUND);
+		if (precopy->rounds == 1)
+			precopy->copy_ns = hsnap_now(CLOCK_THREAD_CPUTIME_ID) - began;
 		enum hsnap_code code = check(precopy, err);
 		if (code)
 			return code;

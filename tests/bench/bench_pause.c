@@ -139,10 +139,12 @@ static bool run_gcore(pid_t pid)
 
 static const struct mode {
 	const char *name;
+	enum hsnap_freeze_mode mode;
 	enum hsnap_code (*freeze)(const struct hsnap_freeze_options *options, struct hsnap_frozen *ret,
 				  struct hsnap_error *err);
 } modes[] = {
-	{ "copy", hsnap_freeze_copy }, { "precopy", hsnap_freeze_precopy }, { "clone", hsnap_freeze_clone },
+	{ "copy", HSNAP_FREEZE_COPY, hsnap_freeze_copy }, { "precopy", HSNAP_FREEZE_PRECOPY, hsnap_freeze_precopy },
+	{ "clone", HSNAP_FREEZE_CLONE, hsnap_freeze_clone },
 };
 
 static void run_mode(const struct mode *mode, const struct hsnap_proc *proc, pid_t pid, size_t rounds)
@@ -155,7 +157,8 @@ static void run_mode(const struct mode *mode, const struct hsnap_proc *proc, pid
 		take_gap();
 		idle[i] = take_gap();
 		uint64_t began = now();
-		if (mode->freeze(&(struct hsnap_freeze_options){ .proc = proc, .pid = pid, .scratch = -1 }, &frozen, &err)) {
+		struct hsnap_freeze_options options = { .proc = proc, .pid = pid, .mode = mode->mode, .scratch = -1 };
+		if (mode->freeze(&options, &frozen, &err)) {
 			printf("%-8s %s\n", mode->name, err.message);
 			return;
 		}

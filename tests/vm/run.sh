@@ -51,5 +51,5 @@ chmod -R a+rX "$root"
 
 timeout "${VM_TIMEOUT:-3000}" qemu-system-x86_64 -accel "${VM_ACCEL:-tcg}" -cpu max -m 2048 -smp 2 -nographic -no-reboot \
 	-kernel "$work"/kernel/boot/vmlinuz-* -initrd "$work/initramfs" \
-	-append 'console=ttyS0 quiet panic=-1 rdinit=/init' </dev/null | tr -d '\r' | sed -n '/^== /,$p' | tee "$work/output"
+	-append 'console=ttyS0 quiet panic=-1 rdinit=/init' </dev/null | stdbuf -oL tr -d '\r' | sed -un '/^== /,$p' | tee "$work/output"
 grep -q '^== done' "$work/output" || { echo 'the machine did not get to its end' >&2; exit 1; }

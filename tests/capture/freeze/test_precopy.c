@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -275,4 +276,100 @@ Test(precopy, absent_pages_stay_absent)
 	cr_expect_lt(frozen.copied, (uint64_t)16 << 20);
 	hsnap_frozen_deinit(&frozen);
 	cr_expect_eq(child_finish(&churner), 0);
+}
+
+/* A memory cgroup of our own, of either version, or false. */
+static bool make_cgroup(char *path, size_t size, const char **limit, const char **usage)
+{
+	static const struct {
+		const char *folder, *limit, *usage;
+	} places[] = {
+		{ "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes" },
+		{ "/sys/fs/cgroup", "memory.max", "memory.current" },
+	};
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		char file[256];
+		snprintf(path, size, "%s/heapsnap-precopy-%d", places[i].folder, getpid());
+		snprintf(file, sizeof(file), "%s/%s", path, places[i].limit);
+		if (mkdir(path, 0700))
+			continue;
+		*limit = places[i].limit;
+		*usage = places[i].usage;
+		if (!access(file, W_OK))
+			return true;
+		rmdir(path);
+	}
+	return false;
+}
+
+static unsigned long long read_number(const char *folder, const char *name)
+{
+	unsigned long long number = 0;
+	char path[256];
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	FILE *file = fopen(path, "re");
+	cr_assert(file && fscanf(file, "%llu", &number) == 1, "%s", path);
+	fclose(file);
+	return number;
+}
+
+static void write_number(const char *folder, const char *name, unsigned long long number)
+{
+	char path[256];
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	FILE *file = fopen(path, "we");
+	cr_assert(file && fprintf(file, "%llu", number) > 0, "%s", path);
+	cr_assert_eq(fclose(file), 0, "%s", path);
+}
+
+/* What the page tables would grow by is more than its cgroup has left. */
+Test(precopy, eight_megabytes_of_headroom_are_enough)
+{
+	char cgroup[160];
+	const char *limit, *usage;
+	if (has_no_scan())
+		cr_skip_test("64 GiB are looked at page by page here: that is slow");
+	if (!make_cgroup(cgroup, sizeof(cgroup), &limit, &usage))
+		cr_skip_test("no memory cgroup can be made here");
+	struct child churner = start_ready(CHURNER, (const char *const[]){ "4", "sparse", "write", NULL });
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	write_number(cgroup, "cgroup.procs", (unsigned long long)churner.pid);
+	unsigned long long before = read_number(cgroup, usage);
+	write_number(cgroup, limit, before + (8 << 20));
+	enum hsnap_code code = freeze_once(churner.pid, 0, NULL, &frozen, &err);
+	unsigned long long after = read_number(cgroup, usage);
+	int status = child_finish(&churner);
+	rmdir(cgroup);
+	need_watching(code, &err);
+	cr_expect_eq(code, HSNAP_OK, "%s", err.message);
+	cr_expect_eq(status, 0, "it was killed");
+	cr_expect_lt(after, before + (1 << 20));
+	if (!code)
+		hsnap_frozen_deinit(&frozen);
+}
+
+Test(precopy, killed_at_random_moments)
+{
+	char pid[16], line[256];
+	const char *all = getenv("HEAPSNAP_TEST_ALL");
+	const int kills = all && !strcmp(all, "yes") ? 200 : 20;
+	struct child patient = start_ready(PATIENT, (const char *const[]){ "busy", "32", NULL });
+	snprintf(pid, sizeof(pid), "%d", patient.pid);
+	srand(4711);
+	for (int i = 0; i < kills; i++) {
+		struct child freezer = child_start(FREEZER, pid, "/", "precopy", NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = rand() % 60 * 1000000L + rand() % 1000000 }, NULL);
+		child_kill(&freezer);
+	}
+	expect_unwatched(patient.pid, "random moments");
+	/* Between our request to stop and the stop there is no mending of a call if we are killed: these
+	 * may have failed with EINTR.  A descriptor may be left of each kill between two calls. */
+	int left = -1;
+	close(patient.in);
+	patient.in = -1;
+	cr_assert(child_expect(&patient, "eintr", line, sizeof(line)));
+	cr_expect_eq(sscanf(line, "eintr %*u wrong 0 lost 0 descriptors %d children 0 ", &left), 1, "%s", line);
+	cr_expect(left >= 0 && left <= kills / 4, "%s", line);
+	cr_expect_eq(child_wait(&patient), 0);
 }

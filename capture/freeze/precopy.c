@@ -28,7 +28,7 @@
 #define THREAD_NS 12000     /* to stop and release a thread */
 #define STOP_NS 150000      /* what a stop takes in any case */
 #define GOOD_NS 350000      /* no further round for a pause that short */
-#define BAD_NS 20000000     /* longer than this is only worth it where a plain copy takes more than twice as long */
+#define BAD_NS 20000000     /* longer than this is only worth it where a plain copy takes longer */
 
 enum pass { LOOK, ROUND, LAST };
 
@@ -178,7 +178,7 @@ static uint64_t predict(struct precopy *precopy)
 /* The longest stop that is better than what the other ways would do. */
 static uint64_t longest(const struct precopy *precopy)
 {
-	uint64_t most = precopy->copy_ns / 2 > BAD_NS ? precopy->copy_ns / 2 : BAD_NS;
+	uint64_t most = precopy->copy_ns > BAD_NS ? precopy->copy_ns : BAD_NS;
 	uint64_t max_pause_ns = precopy->way.options->max_pause_ns;
 	return max_pause_ns && max_pause_ns < most ? max_pause_ns : most;
 }

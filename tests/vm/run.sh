@@ -22,6 +22,7 @@ dpkg-deb -x "$deb" "$work/kernel"
 
 root=$work/root
 mkdir -p "$root/bin" "$root/etc" "$root/proc" "$root/sys" "$root/dev" "$root/tmp"
+chmod 1777 "$root/tmp"
 cp "$(command -v busybox)" "$root/bin/"
 for name in $("$root/bin/busybox" --list); do
 	[ "$name" = busybox ] || ln -s busybox "$root/bin/$name"

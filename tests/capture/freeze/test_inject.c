@@ -137,6 +137,16 @@ Test(inject, sleepers_that_cannot_begin_again_are_left_alone)
 	cr_expect_eq(inject(patient.pid, "1", NULL, line, sizeof(line)), 0, "%s", line);
 	cr_expect_eq(child_finish(&patient), 0);
 	struct child sleeper = child_start("/bin/sleep", "20", NULL);
+	char *comm = NULL;
+	struct hsnap_proc proc;
+	cr_assert_eq(hsnap_proc_init(&proc, "/", NULL), HSNAP_OK);
+	for (int left = 2000; left && !(comm && !strcmp(comm, "sleep\n")); left--) {
+		sleep_ms(5);
+		free(comm);
+		comm = hsnap_proc_read(&proc, "proc/%d/comm", sleeper.pid);
+	}
+	free(comm);
+	hsnap_proc_deinit(&proc);
 	sleep_ms(50);
 	cr_expect_eq(inject(sleeper.pid, "1", NULL, line, sizeof(line)), 4);
 	cr_expect(strstr(line, "all wait in calls that cannot be begun again"), "%s", line);
@@ -148,6 +158,16 @@ Test(inject, a_sleeper_to_a_moment_is_borrowed)
 {
 	char line[256];
 	struct child sleeper = start_patient("until", "1500");
+	char *comm = NULL;
+	struct hsnap_proc proc;
+	cr_assert_eq(hsnap_proc_init(&proc, "/", NULL), HSNAP_OK);
+	for (int left = 2000; left && !(comm && !strcmp(comm, "sleep\n")); left--) {
+		sleep_ms(5);
+		free(comm);
+		comm = hsnap_proc_read(&proc, "proc/%d/comm", sleeper.pid);
+	}
+	free(comm);
+	hsnap_proc_deinit(&proc);
 	sleep_ms(50);
 	cr_expect_eq(inject(sleeper.pid, "20", NULL, line, sizeof(line)), 0, "%s", line);
 	cr_assert(child_expect(&sleeper, "error", line, sizeof(line)));

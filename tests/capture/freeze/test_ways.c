@@ -199,10 +199,19 @@ EACH_WAY(traced)
 }
 
 /* Asleep where a call of it goes on by what the kernel remembers: no call can be made in it. */
+/* Until it has become /bin/sleep, and is in its call. */
+static void await_sleep(pid_t pid)
+{
+	struct hsnap_proc_status status = { 0 };
+	for (int left = 2000; left && !(hsnap_proc_status(&proc, pid, &status) && !strcmp(status.comm, "sleep") &&
+					status.state == 'S'); left--)
+		sleep_ms(5);
+}
+
 EACH_WAY(in_a_long_sleep)
 {
 	struct child sleeper = child_start("/bin/sleep", "30", NULL);
-	sleep_ms(30);
+	await_sleep(sleeper.pid);
 	if (*mode == HSNAP_FREEZE_PRECOPY || *mode == HSNAP_FREEZE_CLONE)
 		expect_refused(sleeper.pid, *mode, "calls that cannot be begun again");
 	else

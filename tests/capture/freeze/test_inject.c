@@ -158,16 +158,6 @@ Test(inject, a_sleeper_to_a_moment_is_borrowed)
 {
 	char line[256];
 	struct child sleeper = start_patient("until", "1500");
-	char *comm = NULL;
-	struct hsnap_proc proc;
-	cr_assert_eq(hsnap_proc_init(&proc, "/", NULL), HSNAP_OK);
-	for (int left = 2000; left && !(comm && !strcmp(comm, "sleep\n")); left--) {
-		sleep_ms(5);
-		free(comm);
-		comm = hsnap_proc_read(&proc, "proc/%d/comm", sleeper.pid);
-	}
-	free(comm);
-	hsnap_proc_deinit(&proc);
 	sleep_ms(50);
 	cr_expect_eq(inject(sleeper.pid, "20", NULL, line, sizeof(line)), 0, "%s", line);
 	cr_assert(child_expect(&sleeper, "error", line, sizeof(line)));

@@ -106,6 +106,8 @@ static enum hsnap_code read_heap(struct take *take, struct hsnap_error *err)
 		return refuse_foreign(take, err);
 	if (!code)
 		code = hsnap_foreign_look(take->frozen.target, &take->heap, program_of(take), &take->foreign, err);
+	if (code == HSNAP_FAULT && take->core.partial[0][0])
+		hsnap_context(err, code, "%s", take->core.partial[0]);
 	/* An agent of another version, or one that stood aside, is a target not to be captured. */
 	if (code == HSNAP_UNSUPPORTED || code == HSNAP_FORMAT) {
 		if (err)

@@ -66,7 +66,9 @@ int hsnap_input_status(const struct hsnap_options *options, const struct hsnap_s
 
 bool hsnap_same_process(const struct hsnap_snapshot *a, const struct hsnap_snapshot *b)
 {
-	return a->facts.pid == b->facts.pid && a->facts.start_time == b->facts.start_time &&
+	/* A core does not tell when its process was started. */
+	bool same_start = a->facts.start_time == b->facts.start_time || !a->facts.start_time || !b->facts.start_time;
+	return a->facts.pid == b->facts.pid && same_start &&
 	       !strcmp(hsnap_text(a, a->facts.comm), hsnap_text(b, b->facts.comm));
 }
 

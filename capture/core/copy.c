@@ -46,6 +46,34 @@ static bool next_data(const struct hsnap_core_image *core, uint64_t start, uint6
 	return true;
 }
 
+/* The file behind an address, where it is known to be the one; else NULL. */
+static const struct hsnap_core_file *file_behind(const struct hsnap_core_image *core, uint64_t address,
+						 uint64_t *ret_offset)
+{
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(core->target, address);
+	if (!mapping || !mapping->inode || core->files.items[mapping->inode].fd < 0)
+		return NULL;
+	*ret_offset = mapping->offset + (address - mapping->start);
+	return &core->files.items[mapping->inode];
+}
+
+/* A page of a file that nobody wrote to holds nothing of the process's. */
+static bool is_file_page(const struct hsnap_core_image *core, uint64_t address, const uint8_t *bytes, size_t len)
+{
+	uint8_t page[HSNAP_CORE_PAGE] = { 0 };
+	uint64_t offset;
+	const struct hsnap_core_file *file = file_behind(core, address, &offset);
+	return file && len <= sizeof(page) && offset <= INT64_MAX && pread(file->fd, page, len, (off_t)offset) > 0 &&
+	       !memcmp(page, bytes, len);
+}
+
+/* What is copied at once; of a file single pages, since each may be the file's or the process's. */
+static uint64_t piece_at(const struct hsnap_core_image *core, uint64_t address)
+{
+	uint64_t offset;
+	return file_behind(core, address, &offset) ? HSNAP_CORE_PAGE : PIECE;
+}
+
 static bool is_zero(const uint8_t *bytes, size_t len)
 {
 	return !*bytes && !memcmp(bytes, bytes + 1, len - 1);
@@ -80,11 +108,9 @@ struct need {
 static bool count(struct hsnap_core_image *core, uint64_t address, uint64_t at, uint64_t len, void *context)
 {
 	struct need *need = context;
-	(void)core;
-	(void)address;
 	(void)at;
 	need->bytes += len;
-	need->stretches += 1 + len / PIECE;
+	need->stretches += 1 + len / piece_at(core, address);
 	return true;
 }
 
@@ -103,9 +129,10 @@ static bool wait_for_room(struct hsnap_copy *to, struct iovec *ret)
 static bool copy(struct hsnap_core_image *core, uint64_t address, uint64_t at, uint64_t len, void *context)
 {
 	struct hsnap_copy *to = &core->copy;
+	uint64_t piece = piece_at(core, address);
 	(void)context;
 	for (uint64_t done = 0; done < len;) {
-		size_t want = (size_t)(len - done < PIECE ? len - done : PIECE);
+		size_t want = (size_t)(len - done < piece ? len - done : piece);
 		struct iovec room;
 		errno = EAGAIN;
 		if (want > to->size - to->used || !wait_for_room(to, &room))
@@ -116,7 +143,8 @@ static bool copy(struct hsnap_core_image *core, uint64_t address, uint64_t at, u
 		if (!got)
 			break; /* cut while it is read */
 		errno = EAGAIN;
-		if (!is_zero(room.iov_base, got) && !hsnap_copy_add(to, address + done, got))
+		if (!is_zero(room.iov_base, got) && !is_file_page(core, address + done, room.iov_base, got) &&
+		    !hsnap_copy_add(to, address + done, got))
 			return false;
 		done += got;
 	}

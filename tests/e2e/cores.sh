@@ -102,6 +102,29 @@ start "${FIXTURES%/*}/tests/capture/alloc/heaps-static" mixed
 read -r line <&8
 unprepared static '*'
 
+# Programs that are not ours.
+if [ -x /usr/bin/python3.11 ]; then
+	start env PYTHONMALLOC=malloc /usr/bin/python3.11 -c \
+		'import sys; x = [{i: str(i) * 3} for i in range(50000)]; print("ready", flush=True); sys.stdin.read()'
+	read -r line <&8
+	unprepared python '*'
+else
+	skip "python" "no /usr/bin/python3.11 here"
+fi
+if [ "$gcore" = yes ] && command -v redis-server >/dev/null && ldd "$(command -v redis-server)" | grep -q jemalloc; then
+	redis-server --port 0 --unixsocket "$work/redis.sock" --save '' >redis.log 2>&1 &
+	service=$!
+	sleep 1
+	gcore -o redis "$service" >gcore.log 2>&1 || fail "gcore of redis" gcore.log
+	expect "a core of redis: jemalloc is told from it, too" 3 "are jemalloc's, which this version cannot walk" \
+		"$HEAPSNAP" take --core "redis.$service" -o none.snap
+	kill "$service"
+	wait "$service" 2>/dev/null
+	service=
+else
+	skip "a core of redis" "no gcore, or no redis-server with jemalloc here"
+fi
+
 echo 0x33 >/proc/self/coredump_filter
 cp "$program" moving
 held g 0x33 "$HEAPSNAP" run -- ./moving || finish
@@ -127,6 +150,8 @@ for file in g.core gk.core; do
 	check "its tables are those of the process, $file" same g Receipt g.snap
 done
 sed 's/"count": 5000,/"count": 5001,/' want >flipped
+"$HEAPSNAP" diff g-live.snap g.snap >diff.out 2>&1
+check "a live take and a core of one process can be compared" not grep -q 'not one process' diff.out
 check "the comparison notices a difference" not cmp -s want flipped
 
 # says NAME PATTERN - the head of what.snap has such a line.

@@ -352,6 +352,22 @@ Test(core, pages_of_a_file_with_the_same_build_id, .init = setup_library, .fini 
 	}
 }
 
+/* A number in it that looks like an address is no root: the process never wrote it. */
+Test(core, pages_that_are_still_the_files_are_no_run, .init = setup_library, .fini = remove_library)
+{
+	struct library library;
+	struct made_core core;
+	uint64_t start, end = 0;
+	make_library(&library);
+	make_user(&core, &library, true);
+	memcpy(core.data.items + core.segments.items[4].p_offset, library.data, sizeof(library.data));
+	struct hsnap_target *target = open_core(&core, HSNAP_OK);
+	cr_expect(reads(target, PROGRAM + 2 * MADE_PAGE, 33));
+	while (hsnap_target_next_run(target, end, &start, &end))
+		cr_expect(end <= PROGRAM + 2 * MADE_PAGE || start >= PROGRAM + 3 * MADE_PAGE, "0x%lx", start);
+	hsnap_target_close(target);
+}
+
 Test(core, a_path_alone_is_not_believed, .init = setup_library, .fini = remove_library)
 {
 	struct library library;

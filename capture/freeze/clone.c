@@ -41,7 +41,7 @@
 #define REAP_NS 5000000000u
 
 /* Why it is not, or was not, to be read. */
-enum failure { FINE, NO_LOAN, NO_CHILD, NO_ROOM, NO_THREAD, INTERRUPTED, UNREADABLE };
+enum failure { FINE, NO_LOAN, NO_CHILD, NO_ROOM, NO_THREAD, INTERRUPTED, UNREADABLE, LEFT };
 
 struct clone_work {
 	struct hsnap_way way;
@@ -251,6 +251,8 @@ static void read_and_end(void *context)
 		if (growth.over) {
 			work->failure = NO_ROOM;
 			work->room = growth.room;
+		} else if (growth.left) {
+			work->failure = LEFT;
 		}
 	}
 	hsnap_step("child-read");
@@ -284,6 +286,7 @@ static enum hsnap_code explain(const struct clone_work *work, struct hsnap_error
 	case INTERRUPTED: return hsnap_fail(err, HSNAP_INTERRUPTED, 0, "interrupted");
 	case NO_THREAD: return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	case UNREADABLE: return hsnap_fail(err, HSNAP_REFUSED, 0, "its child ended before it was read");
+	case LEFT: return hsnap_fail(err, HSNAP_REFUSED, 0, "exited, or became another program, while it was being captured");
 	case NO_ROOM: break;
 	}
 	hsnap_fail(err, HSNAP_REFUSED, 0, "it wrote so much meanwhile that its %s had %" PRIu64 " of %" PRIu64

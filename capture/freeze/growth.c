@@ -2,6 +2,8 @@
 /* growth.c - looking at the room of another process. */
 #include "capture/freeze/growth.h"
 
+#include <linux/kcmp.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -28,11 +30,30 @@ static void end_child(const struct hsnap_growth *growth)
 		(void)syscall(CALL_PROCESS_MRELEASE, child, 0);
 }
 
+/* 0: one table of descriptors; positive: two; negative: the kernel does not tell. */
+static long compare_tables(const struct hsnap_growth *growth)
+{
+	return syscall(SYS_kcmp, growth->pid, growth->child, KCMP_FILES, 0, 0);
+}
+
+/* Has the target ended, or another table of descriptors by now?  Where the kernel does not tell tables
+ * apart, only its end is seen. */
+static bool is_alone(const struct hsnap_growth *growth)
+{
+	struct pollfd end = { .fd = growth->target, .events = POLLIN };
+	return poll(&end, 1, 0) > 0 || (growth->shares && compare_tables(growth) > 0);
+}
+
 static void *look(void *argument)
 {
 	struct hsnap_growth *growth = argument;
 	hsnap_apart_hurry();
 	while (!growth->done) {
+		if (is_alone(growth)) {
+			growth->left = true;
+			end_child(growth);
+			break;
+		}
 		struct hsnap_headroom room = hsnap_proc_headroom_of(growth->proc, growth->pid);
 		if (room.left < growth->reserve) {
 			growth->room = room;
@@ -49,11 +70,17 @@ bool hsnap_growth_watch(struct hsnap_growth *growth, const struct hsnap_proc *pr
 			uint64_t reserve)
 {
 	*growth = (struct hsnap_growth){ .proc = proc, .pid = pid, .child = child, .reserve = reserve };
-	return !pthread_create(&growth->thread, NULL, look, growth);
+	growth->target = (int)syscall(SYS_pidfd_open, pid, 0);
+	growth->shares = !compare_tables(growth); /* else it is the table of one of its threads */
+	if (!pthread_create(&growth->thread, NULL, look, growth))
+		return true;
+	hsnap_closefdp(&growth->target);
+	return false;
 }
 
 void hsnap_growth_end(struct hsnap_growth *growth)
 {
 	growth->done = true;
 	pthread_join(growth->thread, NULL);
+	hsnap_closefdp(&growth->target);
 }

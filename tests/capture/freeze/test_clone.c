@@ -318,6 +318,46 @@ Test(clone, the_child_holds_nothing_open)
 	cr_expect_eq(child_finish(&shell), 1);
 }
 
+/* Its child, once that has ended; a program that goes on without it must not share anything with it. */
+static bool comes_to_end(pid_t pid)
+{
+	for (int i = 0; i < 400; i++, sleep_ms(5)) {
+		char *text = hsnap_proc_read(&proc, "proc/%d/task/%d/children", pid, pid);
+		struct hsnap_proc_status status = { 0 };
+		bool ended = text && (!atoi(text) || !hsnap_proc_status(&proc, atoi(text), &status) || status.state == 'Z');
+		free(text);
+		if (ended)
+			return true;
+	}
+	return false;
+}
+
+/* What the program had open is closed at its end, and not when its child has been read. */
+Test(clone, the_child_does_not_outlive_the_program)
+{
+	static const char *const ways[] = { "echo READY; read x", "echo READY; read x; exec sleep 20" };
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		char pid[16], line[256];
+		struct child shell = child_start("/bin/sh", "-c", ways[i], NULL);
+		cr_assert(child_expect(&shell, "READY", line, sizeof(line)));
+		snprintf(pid, sizeof(pid), "%d", shell.pid);
+		struct child freezer = child_start_as(false, "HEAPSNAP_STEP=reading", FREEZER_STEPS,
+						      (const char *const[]){ pid, "/", "clone", NULL });
+		cr_assert(child_expect(&freezer, "step", line, sizeof(line)), "%s", line);
+		cr_expect(has_children(shell.pid));
+		cr_assert_eq(write(shell.in, "\n", 1), 1);
+		if (i)
+			cr_expect(comes_to_end(shell.pid), "its child holds open what it had");
+		else
+			cr_expect(!child_expect(&shell, "nothing", line, sizeof(line)), "the end of its output is not seen");
+		child_kill(&freezer);
+		if (i)
+			child_kill(&shell);
+		else
+			child_wait(&shell);
+	}
+}
+
 /* ---- refused ---- */
 
 Test(clone, without_room_for_a_process)

@@ -20,6 +20,7 @@
 #define POLL_NS 100000
 #define MAX_STACK ((uint64_t)8 << 20)
 #define MAX_CODE ((size_t)64 << 20)
+#define LINE 256 /* longer than each line of a status that matters */
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 #define OPTION_SUSPEND_SECCOMP (1 << 21) /* linux/ptrace.h */
 #define GET_RSEQ 0x420f     /* Linux 5.13 */
@@ -68,23 +69,37 @@ static bool find_gate(struct hsnap_lender *lender)
 	return false;
 }
 
-/* What a thread's status forbids. */
+/*
+ * What a thread's status forbids.  Read piece by piece, for nothing is to be allocated, and before the
+ * lines that matter is one of all its groups, of which there may be 65,536.
+ */
 static enum hsnap_loan read_status(const struct hsnap_lender *lender, pid_t tid)
 {
-	char text[8192];
+	char text[4096];
 	hsnap_auto(hsnap_closefdp) int fd = hsnap_proc_open(lender->proc, O_RDONLY, "proc/%d/task/%d/status",
 							    lender->pid, tid);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
+	ssize_t n;
+	size_t used = 0;
+	bool any = false, filtered = false, shadow = false;
+	while ((n = read(fd, text + used, sizeof(text) - 1 - used)) > 0) {
+		used += (size_t)n;
+		text[used] = '\0';
+		uint64_t seccomp = 0;
+		const char *features = strstr(text, "\nx86_Thread_features:");
+		shadow |= features && memmem(features + 1, strcspn(features + 1, "\n"), "shstk", 5);
+		filtered |= hsnap_proc_field(text, "Seccomp", 10, &seccomp) && seccomp;
+		any = true;
+		/* The last line goes on in the next piece; of one that is too long, only its end is kept. */
+		const char *last = memrchr(text, '\n', used);
+		size_t keep = last && last > text ? used - (size_t)(last - text) : used < LINE ? used : LINE;
+		memmove(text, text + used - keep, keep);
+		used = keep;
+	}
+	if (n < 0 || !any)
 		return HSNAP_LOAN_GONE;
-	text[n] = '\0';
-	uint64_t seccomp = 0;
-	const char *features = strstr(text, "\nx86_Thread_features:");
-	if (features && memmem(features + 1, strcspn(features + 1, "\n"), "shstk", 5))
-		return HSNAP_LOAN_SHADOW_STACK;
-	return hsnap_proc_field(text, "Seccomp", 10, &seccomp) && seccomp && !lender->suspend_seccomp
-		       ? HSNAP_LOAN_SECCOMP
-		       : HSNAP_LOAN_FINE;
+	return shadow ? HSNAP_LOAN_SHADOW_STACK
+	       : filtered && !lender->suspend_seccomp ? HSNAP_LOAN_SECCOMP
+						      : HSNAP_LOAN_FINE;
 }
 
 enum hsnap_code hsnap_loan_fail(struct hsnap_error *err, enum hsnap_loan loan)

@@ -2,6 +2,7 @@
 /* test_inject.c - a process that has made calls for us goes on as if nothing had been. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,6 +124,25 @@ Test(inject, a_sandbox_is_not_called_into)
 		cr_expect(status == 4 && strstr(line, "its seccomp filter cannot be lifted"), "%s", line);
 	else
 		cr_expect(!status && strstr(line, " opened 1 closed 0 "), "%s", line);
+	close(patient.in);
+	patient.in = -1;
+	cr_expect(child_expect(&patient, "fine", line, sizeof(line)));
+	cr_expect_eq(child_wait(&patient), 0);
+}
+
+/* The line of its groups comes first in its status, and may be longer than any room for the whole. */
+Test(inject, a_sandbox_with_many_groups_is_not_called_into)
+{
+	if (geteuid())
+		cr_skip_test("needs root, to be in many groups");
+	static gid_t groups[3000];
+	char line[256];
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
+		groups[i] = 1000000000u + (gid_t)i;
+	cr_assert_eq(setgroups(sizeof(groups) / sizeof(*groups), groups), 0);
+	struct child patient = start_patient("sandbox", NULL);
+	cr_expect_eq(inject(patient.pid, "1", NULL, line, sizeof(line)), 4);
+	cr_expect_str_eq(line, "no system call can be made in it: it has a seccomp filter");
 	close(patient.in);
 	patient.in = -1;
 	cr_expect(child_expect(&patient, "fine", line, sizeof(line)));

@@ -113,7 +113,7 @@ enum hsnap_code hsnap_loan_fail(struct hsnap_error *err, enum hsnap_loan loan)
 		[HSNAP_LOAN_SHADOW_STACK] = "it has a shadow stack",
 		[HSNAP_LOAN_DISPATCH] = "its system calls are handled by its own code",
 		[HSNAP_LOAN_STATE] = "its processor has registers that this version cannot restore",
-		[HSNAP_LOAN_GONE] = "exited while it was being captured",
+		[HSNAP_LOAN_GONE] = "exited while it was being captured, or became another program",
 	};
 	hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "no system call can be made in it: %s", reasons[loan]);
 	if (loan == HSNAP_LOAN_GONE)
@@ -204,6 +204,20 @@ static bool is_in_sequence(const struct hsnap_tracee *tracee, pid_t pid)
 	       regs.value[HSNAP_REG_PC] - sequence.start < sequence.length;
 }
 
+/* Are its instructions where they were?  It may have become another program since they were looked
+ * for; from now on it cannot, without an end of this thread. */
+static bool has_gate(const struct hsnap_lender *lender)
+{
+	uint8_t call[HSNAP_CPU_CALL_SIZE], leave[HSNAP_CPU_LEAVE_SIZE];
+	struct hsnap_cpu_gate found = { 0 };
+	if (!peek(lender->pid, lender->gate.call, call, sizeof(call)) ||
+	    !peek(lender->pid, lender->gate.leave, leave, sizeof(leave)))
+		return false;
+	hsnap_cpu_find_gate(&found, call, sizeof(call), lender->gate.call);
+	hsnap_cpu_find_gate(&found, leave, sizeof(leave), lender->gate.leave);
+	return found.call == lender->gate.call && found.leave == lender->gate.leave;
+}
+
 static bool handles_own_calls(pid_t tid)
 {
 	struct {
@@ -232,6 +246,8 @@ enum hsnap_loan hsnap_borrow(struct hsnap_borrowed *borrowed, const struct hsnap
 	    hsnap_cpu_state(&borrowed->goes_on) == HSNAP_CPU_BOUND || is_in_sequence(tracee, lender->pid))
 		return HSNAP_LOAN_NOT_NOW;
 	enum hsnap_loan loan = read_status(lender, tracee->tid);
+	if (!loan && !has_gate(lender))
+		loan = HSNAP_LOAN_GONE;
 	if (!loan && handles_own_calls(tracee->tid))
 		loan = HSNAP_LOAN_DISPATCH;
 	if (!loan && ptrace(PTRACE_GETSIGMASK, tracee->tid, (void *)sizeof(borrowed->mask), &borrowed->mask))

@@ -286,7 +286,7 @@ static enum hsnap_code explain(const struct clone_work *work, struct hsnap_error
 	case INTERRUPTED: return hsnap_fail(err, HSNAP_INTERRUPTED, 0, "interrupted");
 	case NO_THREAD: return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	case UNREADABLE: return hsnap_fail(err, HSNAP_REFUSED, 0, "its child ended before it was read");
-	case LEFT: return hsnap_fail(err, HSNAP_REFUSED, 0, "exited, or became another program, while it was being captured");
+	case LEFT: return hsnap_fail(err, HSNAP_REFUSED, 0, "exited while it was being captured, or became another program");
 	case NO_ROOM: break;
 	}
 	hsnap_fail(err, HSNAP_REFUSED, 0, "it wrote so much meanwhile that its %s had %" PRIu64 " of %" PRIu64

@@ -39,6 +39,7 @@ struct hsnap_cpu_gate {
 	uint64_t call;  /* makes the call that the registers describe, then returns */
 	uint64_t leave; /* takes all registers from the frame of a signal on the stack */
 };
+enum { HSNAP_CPU_CALL_SIZE = 3, HSNAP_CPU_LEAVE_SIZE = 9 }; /* bytes of them */
 /* Look for them in code that lies at `start`; what was found already is kept. */
 void hsnap_cpu_find_gate(struct hsnap_cpu_gate *gate, const uint8_t *code, size_t size, uint64_t start);
 

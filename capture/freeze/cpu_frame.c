@@ -53,8 +53,8 @@ struct xsave_words {
 
 void hsnap_cpu_find_gate(struct hsnap_cpu_gate *gate, const uint8_t *code, size_t size, uint64_t start)
 {
-	static const uint8_t call[] = { 0x0f, 0x05, 0xc3 }; /* syscall; ret */
-	static const uint8_t leave[] = { 0x48, 0xc7, 0xc0, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05 }; /* mov, syscall */
+	static const uint8_t call[HSNAP_CPU_CALL_SIZE] = { 0x0f, 0x05, 0xc3 }; /* syscall; ret */
+	static const uint8_t leave[HSNAP_CPU_LEAVE_SIZE] = { 0x48, 0xc7, 0xc0, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05 }; /* mov, syscall */
 	const uint8_t *at = gate->call ? NULL : memmem(code, size, call, sizeof(call));
 	if (at)
 		gate->call = start + (uint64_t)(at - code);

@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/freeze/inject.h"
 #include "capture/proc/proc.h"
 #include "tests/capture/support/child.h"
 
@@ -171,6 +173,33 @@ Test(inject, sleepers_that_cannot_begin_again_are_left_alone)
 	cr_expect_eq(inject(sleeper.pid, "1", NULL, line, sizeof(line)), 4);
 	cr_expect(strstr(line, "all wait in calls that cannot be begun again"), "%s", line);
 	child_kill(&sleeper);
+}
+
+static void note_call(void *context, struct hsnap_borrowed *borrowed)
+{
+	*(bool *)context = true;
+	(void)hsnap_borrowed_call(borrowed, "ask", SYS_getppid, (uint64_t[6]){ 0 });
+}
+
+/* So looks to us one that has become another program since. */
+Test(inject, nothing_is_called_where_other_code_is_by_now)
+{
+	struct hsnap_proc proc;
+	struct hsnap_error err = { 0 };
+	struct child patient = start_patient("busy", "1");
+	cr_assert_eq(hsnap_proc_init(&proc, "/", &err), HSNAP_OK);
+	for (int i = 0; i < 2; i++) {
+		bool called = false;
+		struct hsnap_lender lender;
+		struct hsnap_injection injection = { .lender = &lender, .work = note_call, .context = &called };
+		cr_assert_eq(hsnap_lender_init(&lender, &proc, patient.pid, false, &err), HSNAP_OK);
+		*(i ? &lender.gate.leave : &lender.gate.call) += 1;
+		cr_expect_eq(hsnap_inject(&injection, &err), HSNAP_REFUSED);
+		cr_expect(!called);
+		hsnap_lender_deinit(&lender);
+	}
+	hsnap_proc_deinit(&proc);
+	expect_unharmed(&patient, 0, "other code");
 }
 
 /* So sleeps Python: it can be borrowed, though its only thread does nothing else. */

@@ -3,6 +3,7 @@
 #include "snapshot/base/pages.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/mman.h>
 
 #include "snapshot/base/budget.h"
@@ -25,9 +26,15 @@ void *hsnap_pages_alloc(size_t num, size_t size)
 	void *pages = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages == MAP_FAILED)
 		return NULL;
-	if (length >= (size_t)4 << 20)
-		(void)madvise(pages, length, MADV_HUGEPAGE); /* only advice: ENOSYS and the like do not matter */
+	if (length >= HSNAP_PAGES_MANY)
+		hsnap_pages_advise(pages, length);
 	return pages;
+}
+
+void hsnap_pages_advise(void *allocation, size_t size)
+{
+	uintptr_t at = (uintptr_t)allocation, start = at & ~(uintptr_t)4095, end = (at + size + 4095) & ~(uintptr_t)4095;
+	(void)madvise((void *)start, end - start, MADV_HUGEPAGE); /* ENOSYS and the like do not matter */
 }
 
 void hsnap_pages_free(void *pages, size_t num, size_t size)

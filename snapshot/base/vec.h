@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "snapshot/base/budget.h"
+#include "snapshot/base/pages.h"
 
 /* `struct hsnap_vec(T) name;` declares one; `struct tag hsnap_vec_body(T)` names the type. */
 #define hsnap_vec_body(T) { T *items; size_t num, capacity; }
@@ -41,6 +42,8 @@ static inline bool hsnap_vec_grow_(void **items, size_t num, size_t *capacity, s
 	void *grown = reallocarray(*items, next, size);
 	if (!grown)
 		return false;
+	if (next * size >= HSNAP_PAGES_MANY)
+		hsnap_pages_advise(grown, next * size);
 	*items = grown;
 	*capacity = next;
 	return true;

@@ -123,6 +123,8 @@ static bool count_sizes(struct labels *labels)
 			continue;
 		bool is_new;
 		hsnap_string where = where_text(labels, b);
+		if (!where) /* there is nothing to call it by */
+			continue;
 		uint64_t size = hsnap_block_size(&work->heap->blocks.items[b]);
 		if (!hsnap_keymap_at(&labels->sizes, (struct hsnap_key){ where, size }, &is_new))
 			return false;

@@ -314,7 +314,8 @@ static void claim_blocks(const struct sites *sites)
 
 enum hsnap_code hsnap_claim_sites(struct hsnap_work *work, struct hsnap_error *err)
 {
-	if (!work->symbols || !work->symbols->pcs.num)
+	/* Stack 0 is that of blocks of which it is not known. */
+	if (!work->symbols || !work->symbols->pcs.num || work->heap->stacks.num <= 1)
 		return HSNAP_OK;
 	hsnap_auto(sites_deinit) struct sites sites = { .work = work };
 	sites.sites = calloc(work->symbols->pcs.num, sizeof(*sites.sites));

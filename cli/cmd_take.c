@@ -164,22 +164,42 @@ static int take(const struct hsnap_options *options)
 	return status;
 }
 
+/* Options that make no sense together, or alone; HSNAP_GO_ON or the exit status. */
+static int check_together(const struct hsnap_options *options)
+{
+	bool still = options->freeze || options->max_pause != HSNAP_MAX_PAUSE || options->suspend_seccomp;
+	bool kept = options->output || options->force || options->allow_partial;
+	const struct {
+		bool wrong;
+		const char *hint, *why;
+	} rules[] = {
+		{ options->exe && !options->core, "heapsnap take --core CORE --exe FILE", "--exe is of no use without --core" },
+		{ !options->pid && !options->core, "heapsnap take -p PID", "no process was named" },
+		{ options->pid && options->core, "heapsnap take --core CORE", "-p and --core exclude each other" },
+		{ options->dry_run && options->core, "heapsnap take --core CORE", "--dry-run is of a live process, not of a core" },
+		{ still && options->core, "heapsnap take --core CORE",
+		  "--freeze, --max-pause and --suspend-seccomp are of a live process, not of a core" },
+		{ options->dry_run && kept, "heapsnap take -p PID --dry-run",
+		  "--dry-run writes nothing: -o, --force and --allow-partial are of no use with it" },
+		{ options->dry_run && options->allocator, "heapsnap take -p PID --dry-run",
+		  "--dry-run looks at no heap: --allocator is of no use with it" },
+		{ options->json && !options->dry_run, "heapsnap take -p PID --dry-run --json", "--json is of --dry-run" },
+	};
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+		if (rules[i].wrong)
+			return hsnap_wrong_use(rules[i].hint, "take: %s", rules[i].why);
+	return HSNAP_GO_ON;
+}
+
 int hsnap_cmd_take(int argc, char **argv)
 {
 	struct hsnap_options options;
 	int status = hsnap_options_parse(argc, argv, &options);
 	if (status != HSNAP_GO_ON)
 		return status;
-	if (!options.pid && !options.core)
-		return hsnap_wrong_use("heapsnap take -p PID", "take: no process was named");
-	if (options.pid && options.core)
-		return hsnap_wrong_use("heapsnap take --core CORE", "take: -p and --core exclude each other");
-	if (options.exe && !options.core)
-		return hsnap_wrong_use("heapsnap take --core CORE --exe FILE", "take: --exe is of no use without --core");
-	if (options.dry_run && options.core)
-		return hsnap_wrong_use("heapsnap take --core CORE", "take: --dry-run is of a live process, not of a core");
-	if (options.json && !options.dry_run)
-		return hsnap_wrong_use("heapsnap take -p PID --dry-run --json", "take: --json is of --dry-run");
+	status = check_together(&options);
+	if (status != HSNAP_GO_ON)
+		return status;
 	if (options.dry_run)
 		return hsnap_dry_run(&options);
 	status = check_output(&options);

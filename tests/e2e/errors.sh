@@ -23,6 +23,23 @@ empty() {
 expect "no command" 2 . "$HEAPSNAP" nonsense
 expect "take without a pid" 2 '^heapsnap: ' "$HEAPSNAP" take
 expect "take of what is no pid" 2 '^heapsnap: ' "$HEAPSNAP" take -p 12x
+# Options that make no sense together; what they are about is not even looked at.
+together() {
+	expect "$*" 2 '^heapsnap: cannot take: --' "$HEAPSNAP" take "$@"
+	check "$* has a hint" grep -q '^hint: heapsnap take ' expect.err
+}
+together --exe nowhere
+together --exe nowhere -p $$
+together --core nowhere --freeze copy
+together --core nowhere --max-pause 5
+together --core nowhere --suspend-seccomp
+together --core nowhere --dry-run
+together -p $$ --dry-run -o nowhere
+together -p $$ --dry-run --force
+together -p $$ --dry-run --allow-partial
+together -p $$ --dry-run --allocator glibc
+together -p $$ --json
+expect "--allocator of nothing that there is" 2 'is one of auto' "$HEAPSNAP" take -p $$ --allocator jemalloc
 expect "an unknown option" 2 '^heapsnap: ' "$HEAPSNAP" take --nonsense -p 1
 expect "run without a command" 2 '^heapsnap: ' "$HEAPSNAP" run
 expect "run of a missing command" 127 '^heapsnap: ' "$HEAPSNAP" run -- ./no-such-command

@@ -243,6 +243,35 @@ static void tell_modules(const struct hsnap_core_image *core, struct hsnap_core_
 				unknown > 1 ? "files that are not here" : "file that is not here");
 }
 
+/* Memory that a live take would have copied, and of which nothing was dumped. */
+static bool is_left_out(const struct hsnap_core_image *core, const struct hsnap_mapping *mapping)
+{
+	const struct hsnap_core_segment *segment = hsnap_core_segment_at(core, mapping->start);
+	const char *path = hsnap_str(&core->target->strings, mapping->path);
+	/* gcore has no segment for it: then it shows by its name that it is shared memory. */
+	if (!segment)
+		return !strncmp(path, "/dev/shm/", 9);
+	return !segment->dumped && segment->prot & HSNAP_PROT_WRITE;
+}
+
+/* Of what is shared all may have been in use; of private memory, what nobody ever touched is not dumped either. */
+static void tell_left_out(const struct hsnap_core_image *core, struct hsnap_core_facts *facts)
+{
+	uint64_t shared = 0, private = 0;
+	for (size_t i = 0; i < core->target->mappings.num; i++) {
+		const struct hsnap_mapping *mapping = &core->target->mappings.items[i];
+		if (mapping->module || !is_left_out(core, mapping))
+			continue;
+		*(mapping->inode ? &shared : &private) += mapping->end - mapping->start;
+	}
+	if (shared)
+		hsnap_core_miss(facts, "the core lacks %" PRIu64 " KiB of shared memory and of files that could be written to "
+				"(coredump_filter bits 1 and 3): what only that holds counts as unreachable", shared >> 10);
+	if (private)
+		hsnap_core_tell(facts, "%" PRIu64 " KiB of private memory are not in the core: never touched, or kept out "
+				"of it (MADV_DONTDUMP); what only that holds counts as unreachable", private >> 10);
+}
+
 static enum hsnap_code fill(struct hsnap_core_image *core, const struct hsnap_core_options *options,
 			    struct hsnap_core_facts *facts, struct hsnap_error *err)
 {
@@ -264,6 +293,7 @@ static enum hsnap_code fill(struct hsnap_core_image *core, const struct hsnap_co
 		return code;
 	hsnap_core_tell_files(core, facts);
 	tell_modules(core, facts);
+	tell_left_out(core, facts);
 	hsnap_core_tell(facts, "a core lacks what the kernel keeps (epoll data, timers): what only that holds counts as unreachable");
 	const char *exe = hsnap_str(&core->target->strings, core->files.items[core->exe].path);
 	snprintf(facts->exe, sizeof(facts->exe), "%s", exe);

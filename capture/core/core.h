@@ -13,7 +13,7 @@
 #include "capture/target/target.h"
 #include "snapshot/base/error.h"
 
-#define HSNAP_CORE_NOTES 4
+#define HSNAP_CORE_NOTES 8
 
 struct hsnap_core_options {
 	const char *path;

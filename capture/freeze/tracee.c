@@ -35,10 +35,13 @@ static int note_stop(struct hsnap_tracee *tracee, const siginfo_t *info, uint64_
 		return ENOEXEC;
 	if (error) {
 		tracee->state = HSNAP_TRACEE_GONE; /* killed between its stop and now */
-	} else if (event == PTRACE_EVENT_STOP && signal == SIGTRAP) {
-		tracee->plain = true;
-		mend_call(tracee, ignored); /* a stop by SIGSTOP fails such calls with or without us */
+		return 0;
 	}
+	tracee->plain = event == PTRACE_EVENT_STOP && signal == SIGTRAP;
+	/* A signal that ends in nothing is only told while there is a tracer.  A stop by SIGSTOP fails
+	 * such calls with or without us. */
+	if (tracee->plain || (tracee->signal && ignored >> (tracee->signal - 1) & 1))
+		mend_call(tracee, ignored);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 #include "capture/freeze/freeze.h"
+#include "capture/freeze/signals.h"
+#include "capture/freeze/tracee.h"
 #include "capture/target/scratch.h"
 #include "tests/capture/support/child.h"
 
@@ -477,4 +480,38 @@ ParameterizedTest(size_t *row, freeze, killed_at_a_step)
 		sleep_ms(20);
 	}
 	expect_unharmed(&patient, steps[*row]);
+}
+
+/* Waits for half a second in a call that a stop breaks; exit status 0: it was not broken. */
+static void wait_for_nothing(int ready)
+{
+	struct epoll_event event;
+	int fd = epoll_create1(0);
+	(void)!write(ready, "", 1);
+	_exit(epoll_wait(fd, &event, 1, 500) != 0);
+}
+
+/* SIGCHLD of a program that does not ask for it wakes nobody, but for a tracer. */
+Test(freeze, an_ignored_signal_met_at_the_stop_breaks_no_call)
+{
+	int ends[2];
+	char byte;
+	cr_assert_eq(pipe(ends), 0);
+	pid_t pid = fork();
+	if (!pid)
+		wait_for_nothing(ends[1]);
+	cr_assert_eq(read(ends[0], &byte, 1), 1);
+	sleep_ms(50);
+	cr_assert_eq(ptrace(PTRACE_SEIZE, pid, NULL, NULL), 0);
+	kill(pid, SIGCHLD);
+	uint64_t ignored = hsnap_signals_ignored(&proc, pid);
+	struct hsnap_tracee tracee = { .tid = pid };
+	for (int left = 400; left && hsnap_tracee_meet(&tracee, ignored); left--)
+		sleep_ms(1);
+	cr_assert_eq(tracee.state, HSNAP_TRACEE_STOPPED);
+	cr_expect_eq(tracee.signal, SIGCHLD);
+	hsnap_tracee_release(&tracee, ignored);
+	int status;
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect(WIFEXITED(status) && !WEXITSTATUS(status), "%x", status);
 }

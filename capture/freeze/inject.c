@@ -109,7 +109,8 @@ static void try_thread(struct attempt *a, pid_t tid)
 	struct hsnap_injection *injection = a->injection;
 	struct hsnap_tracee tracee = { .tid = tid };
 	struct hsnap_borrowed borrowed;
-	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACECLONE)) {
+	/* Whoever it makes is not ours: nobody here would let it go. */
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
 		if (errno != ESRCH) {
 			a->denied = true;
 			a->sys_errno = errno;

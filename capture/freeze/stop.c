@@ -210,6 +210,13 @@ static void release_stopped(const struct attempt *a)
 			hsnap_step("first-released");
 		first = false;
 	}
+	/* Not a thread of this process, or one that was not listed any more. */
+	for (size_t i = 0; i < a->stop->tracees.num; i++) {
+		struct hsnap_tracee *tracee = &a->stop->tracees.items[i];
+		if (tracee->born && !find_tracee(a->stop, tracee->born))
+			hsnap_tracee_release_born(tracee->born);
+		tracee->born = 0;
+	}
 }
 
 static char state_of(const struct hsnap_stop *stop, pid_t tid)

@@ -6,7 +6,10 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "capture/freeze/apart.h"
 #include "capture/freeze/signals.h"
+
+#define BIRTH_NS 20000000u /* later it is let go when our thread ends */
 
 /*
  * A call that only our stop made fail is made again.  This is done at once and not at the release,
@@ -30,6 +33,9 @@ static int note_stop(struct hsnap_tracee *tracee, const siginfo_t *info, uint64_
 	int event = info->si_status >> 8, signal = info->si_status & 0x7f;
 	if (!event)
 		tracee->signal = signal;
+	unsigned long born = 0;
+	if (event == PTRACE_EVENT_CLONE && !ptrace(PTRACE_GETEVENTMSG, tracee->tid, NULL, &born))
+		tracee->born = (pid_t)born;
 	int error = hsnap_cpu_get(tracee->tid, &tracee->cpu);
 	if (error == ENOEXEC)
 		return ENOEXEC;
@@ -70,4 +76,18 @@ void hsnap_tracee_release(struct hsnap_tracee *tracee, uint64_t ignored)
 		hsnap_cpu_set(tracee->tid, &tracee->cpu);
 	ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)tracee->signal);
 	tracee->state = HSNAP_TRACEE_RELEASED;
+}
+
+void hsnap_tracee_release_born(pid_t born)
+{
+	for (uint64_t began = hsnap_now(CLOCK_MONOTONIC); hsnap_now(CLOCK_MONOTONIC) - began < BIRTH_NS;) {
+		siginfo_t info = { 0 };
+		if (waitid(P_PID, (id_t)born, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL))
+			return;
+		if (info.si_pid) {
+			ptrace(PTRACE_DETACH, born, NULL, NULL);
+			return;
+		}
+		hsnap_apart_nap(20000);
+	}
 }

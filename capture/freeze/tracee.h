@@ -18,6 +18,7 @@ struct hsnap_tracee {
 	bool asked;     /* interrupted by us */
 	bool plain;     /* stands at our interrupt: it met no signal and is in no stop of its own */
 	bool rewound;   /* about to make its system call again */
+	pid_t born;     /* it had just made this thread or process, which is traced from birth; 0: none */
 	int signal;     /* met at the stop: handed back at the release; 0: none */
 	hsnap_cpu cpu;  /* as found */
 };
@@ -32,5 +33,8 @@ hsnap_cpu hsnap_tracee_goes_on(const struct hsnap_tracee *tracee);
 
 /* Let a stopped one go. */
 void hsnap_tracee_release(struct hsnap_tracee *tracee, uint64_t ignored);
+
+/* Let one go that was born of a tracee, and is nobody's that is held.  It stops by itself, at once. */
+void hsnap_tracee_release_born(pid_t born);
 
 #endif

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -356,6 +357,63 @@ Test(clone, the_child_does_not_outlive_the_program)
 		else
 			child_wait(&shell);
 	}
+}
+
+static int end_at_once(void *unused)
+{
+	(void)unused;
+	return 0;
+}
+
+static void *read_on(void *end)
+{
+	char byte;
+	while (read(*(int *)end, &byte, 1) < 0)
+		;
+	return NULL;
+}
+
+/* Makes processes without pause and counts those that have ended; its threads make the stop longer. */
+static _Noreturn void beget(volatile uint64_t *ended)
+{
+	static char stack[65536];
+	int ends[2];
+	pthread_t thread;
+	if (pipe(ends))
+		_exit(1);
+	for (int i = 0; i < 200; i++)
+		pthread_create(&thread, NULL, read_on, &ends[0]);
+	for (;; ++*ended) {
+		pid_t pid = clone(end_at_once, stack + sizeof(stack), CLONE_VM, NULL);
+		if (pid < 0 || waitpid(pid, NULL, __WALL) != pid)
+			_exit(1);
+	}
+}
+
+/* One that is born while the threads are being stopped is traced, but nobody's that is held. */
+Test(clone, what_is_born_in_between_goes_its_way)
+{
+	volatile uint64_t *ended = map_pages(1, MAP_SHARED);
+	pid_t pid = fork();
+	if (!pid)
+		beget(ended);
+	char number[16], line[256];
+	snprintf(number, sizeof(number), "%d", pid);
+	while (!*ended)
+		sleep_ms(1);
+	for (int i = 0; i < 40; i++) {
+		struct child freezer = child_start_as(false, "HEAPSNAP_STEP=child-left", FREEZER_STEPS,
+						      (const char *const[]){ number, "/", "clone", NULL });
+		cr_assert(child_expect(&freezer, "", line, sizeof(line)));
+		uint64_t before = *ended;
+		if (!strncmp(line, "step", 4))
+			for (int left = 2000; left && *ended < before + 2; left--)
+				sleep_ms(1);
+		cr_expect(strncmp(line, "step", 4) || *ended >= before + 2, "take %d: it waits for its child", i);
+		child_kill(&freezer);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 
 /* ---- refused ---- */

@@ -2,8 +2,6 @@
 /* unforked.c - the flags of mappings.  Source: proc_pid_smaps(5), Linux fs/proc/task_mmu.c. */
 #include "capture/freeze/unforked.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,13 +21,24 @@ static bool has_flag(const char *line, const char *flag)
 	return false;
 }
 
+/* The first line of a mapping.  (sscanf() would look for the end of the whole text, at each line.) */
+static bool parse_range(const char *line, struct hsnap_range *ret)
+{
+	char *at;
+	ret->start = strtoull(line, &at, 16);
+	if (at == line || *at != '-')
+		return false;
+	ret->end = strtoull(at + 1, &at, 16);
+	return *at == ' ' && ret->start < ret->end;
+}
+
 bool hsnap_unforked_parse(struct hsnap_unforked *unforked, const char *smaps)
 {
 	struct hsnap_range range = { 0 };
 	for (const char *line = smaps; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		uint64_t start, end;
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &start, &end) == 2 && start < end) {
-			range = (struct hsnap_range){ start, end };
+		struct hsnap_range next;
+		if (parse_range(line, &next)) {
+			range = next;
 		} else if (!strncmp(line, "VmFlags:", 8)) {
 			unforked->faults |= has_flag(line, "um") || has_flag(line, "uw") || has_flag(line, "ui");
 			if ((has_flag(line, "dc") || has_flag(line, "wf")) && range.end &&

@@ -266,6 +266,22 @@ Test(clone, what_the_child_lacks_is_lost)
 	hsnap_vec_deinit(&lost);
 }
 
+/* In seconds it would not be, if each line were read by what looks for the end of the text first. */
+Test(clone, very_many_mappings_are_looked_at_in_time, .timeout = 15)
+{
+	struct hsnap_unforked known = { 0 };
+	enum { MANY = 65000 }; /* 9 MB */
+	char *text = malloc(MANY * 160), *end = text;
+	for (uint64_t i = 1; i <= MANY; i++)
+		end += sprintf(end, "%lx000-%lx000 rw-p 00000000 00:00 0 \nSize: 4 kB\nRss: 4 kB\nAnonymous: 4 kB\nVmFlags: rd wr%s\n",
+			       2 * i, 2 * i + 1, i % 2 ? " dc" : "");
+	cr_assert(hsnap_unforked_parse(&known, text));
+	cr_expect_eq(known.ranges.num, MANY / 2);
+	cr_expect(hsnap_unforked_has(&known, 0x2000) && !hsnap_unforked_has(&known, 0x4000));
+	hsnap_unforked_deinit(&known);
+	free(text);
+}
+
 /* ---- killed ---- */
 
 static const char *const steps[] = {

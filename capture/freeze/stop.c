@@ -18,6 +18,7 @@
 #include "snapshot/base/cleanup.h"
 
 #define DEADLINE_NS 20000000u /* longer than any thread takes that can stop at all */
+#define THREAD_NS 25000u      /* each has to be asked, and gets a processor after the others */
 #define POLL_NS 20000
 #define RELEASE_NS 20000u     /* a thread: letting go of 200 sleepers takes 3.3 to 3.8 ms */
 #define PATIENCE_NS 2000000000u
@@ -29,16 +30,24 @@ struct attempt {
 	int task;           /* /proc/PID/task */
 	uint64_t ignored;   /* signals that end in nothing: bit n - 1 */
 	bool window;        /* the first interrupt was sent */
+	size_t listed;      /* tracee that is the next in the list of threads, if nothing has changed */
 	uint64_t began;
 	enum hsnap_stop_end end;
 };
 
-static struct hsnap_tracee *find_tracee(struct hsnap_stop *stop, pid_t tid)
+/* The list is in the order in which they were seized, but for those that are gone: so it is looked
+ * for from where the last one was found on. */
+static bool has_tracee(struct attempt *a, pid_t tid)
 {
-	for (size_t i = stop->tracees.num; i--;)
-		if (stop->tracees.items[i].tid == tid)
-			return &stop->tracees.items[i];
-	return NULL;
+	const struct hsnap_stop *stop = a->stop;
+	for (size_t i = 0, at = a->listed; i < stop->tracees.num; i++, at++) {
+		at = at < stop->tracees.num ? at : 0;
+		if (stop->tracees.items[at].tid == tid) {
+			a->listed = at + 1;
+			return true;
+		}
+	}
+	return false;
 }
 
 /* A thread born of one that we hold is ours from birth: seizing it again is not permitted. */
@@ -51,7 +60,7 @@ static bool is_ours(const struct attempt *a, pid_t tid)
 static enum hsnap_stop_end seize(struct attempt *a, pid_t tid, bool *ret_new)
 {
 	struct hsnap_stop *stop = a->stop;
-	if (find_tracee(stop, tid))
+	if (has_tracee(a, tid))
 		return HSNAP_STOP_DONE;
 	if (a->window ? stop->tracees.num == stop->tracees.capacity
 		      : !hsnap_vec_reserve(&stop->tracees, SPARE_TRACEES))
@@ -130,6 +139,12 @@ static enum hsnap_stop_end collect_stops(struct attempt *a, pid_t *late)
 	return HSNAP_STOP_DONE;
 }
 
+/* They have had that many times the time that all take. */
+static bool is_late(const struct attempt *a, unsigned times)
+{
+	return hsnap_now(CLOCK_MONOTONIC) - a->began > times * (DEADLINE_NS + THREAD_NS * (uint64_t)a->stop->tracees.num);
+}
+
 /* Ask everybody, then see who has stopped, until all have or the deadline is over. */
 static enum hsnap_stop_end interrupt_all(struct attempt *a)
 {
@@ -144,14 +159,17 @@ static enum hsnap_stop_end interrupt_all(struct attempt *a)
 	}
 	for (;;) {
 		pid_t late = 0;
+		uint64_t began = hsnap_now(CLOCK_MONOTONIC);
 		enum hsnap_stop_end end = collect_stops(a, &late);
 		if (end || !late)
 			return end;
-		if (hsnap_now(CLOCK_MONOTONIC) - a->began > DEADLINE_NS || hsnap_stop_is_over(stop)) {
+		if (is_late(a, 1) || hsnap_stop_is_over(stop)) {
 			stop->late = late;
 			return HSNAP_STOP_LATE;
 		}
-		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
+		/* They need a processor to get to their stop: of thousands, looking alone would take one. */
+		uint64_t took = hsnap_now(CLOCK_MONOTONIC) - began;
+		nanosleep(&(struct timespec){ .tv_nsec = took > POLL_NS ? (long)(took % DEADLINE_NS) : POLL_NS }, NULL);
 	}
 }
 
@@ -187,7 +205,7 @@ static enum hsnap_stop_end stop_all(struct attempt *a)
 		end = seize_listed(a, &found_new);
 		if (end)
 			return end;
-		if (hsnap_now(CLOCK_MONOTONIC) - a->began > 2 * DEADLINE_NS)
+		if (is_late(a, 2))
 			return HSNAP_STOP_AGAIN;
 	}
 	if (hsnap_stop_is_interrupted(a->stop))
@@ -198,7 +216,7 @@ static enum hsnap_stop_end stop_all(struct attempt *a)
 	return HSNAP_STOP_GONE;
 }
 
-static void release_stopped(const struct attempt *a)
+static void release_stopped(struct attempt *a)
 {
 	bool first = true;
 	for (size_t i = 0; i < a->stop->tracees.num; i++) {
@@ -213,7 +231,7 @@ static void release_stopped(const struct attempt *a)
 	/* Not a thread of this process, or one that was not listed any more. */
 	for (size_t i = 0; i < a->stop->tracees.num; i++) {
 		struct hsnap_tracee *tracee = &a->stop->tracees.items[i];
-		if (tracee->born && !find_tracee(a->stop, tracee->born))
+		if (tracee->born && !has_tracee(a, tracee->born))
 			hsnap_tracee_release_born(tracee->born);
 		tracee->born = 0;
 	}

@@ -515,3 +515,15 @@ Test(freeze, an_ignored_signal_met_at_the_stop_breaks_no_call)
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	cr_expect(WIFEXITED(status) && !WEXITSTATUS(status), "%x", status);
 }
+
+/* Each has to get to its stop: the time that a thread is waited for is theirs in sum. */
+Test(freeze, thousands_of_threads)
+{
+	struct child patient = start_patient("sleepers", "3000");
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	cr_assert_eq(freeze_once(patient.pid, &frozen, &err), HSNAP_OK, "%s", err.message);
+	cr_expect_eq(frozen.target->threads.num, 3001);
+	hsnap_frozen_deinit(&frozen);
+	cr_expect_eq(child_finish(&patient), 0);
+}

@@ -42,10 +42,21 @@ static void push_deinit(struct push *push)
 		hsnap_pages_free(push->first[what], push->work->num_blocks, sizeof(*push->first[what]));
 }
 
+/* It will be walked soon, wherever in memory it lies: half of the time of a walk was waiting for its first line. */
+static void fetch_early(const struct hsnap_work *work, uint32_t b)
+{
+	const void *bytes = hsnap_target_view(work->target, work->heap->blocks.items[b].address, sizeof(uint64_t));
+	if (bytes)
+		__builtin_prefetch(bytes);
+}
+
 static void claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_form form, enum hsnap_rank rank)
 {
-	if (hsnap_claim_block(push->work, b, type, form, rank) && !hsnap_vec_push(&push->queue, b))
+	if (!hsnap_claim_block(push->work, b, type, form, rank))
+		return;
+	if (!hsnap_vec_push(&push->queue, b))
 		push->failed = true;
+	fetch_early(push->work, b);
 }
 
 static bool seen_before(struct push *push, uint32_t b, int what, hsnap_dtype_id type)

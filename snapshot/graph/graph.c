@@ -114,16 +114,20 @@ uint64_t hsnap_node_usable(const struct hsnap_graph *graph, hsnap_node_id node)
 	return big ? big->size + big->slack : 0;
 }
 
-bool hsnap_node_set_size(struct hsnap_graph *graph, hsnap_node_id node, uint64_t size, uint64_t usable)
+bool hsnap_node_set_small(struct hsnap_graph *graph, hsnap_node_id node, uint64_t size, uint64_t usable)
 {
 	uint64_t slack = usable - size;
-	if (size < HSNAP_SIZE_BIG && slack <= UINT8_MAX) {
-		graph->size[node] = (uint32_t)size;
+	bool small = size < HSNAP_SIZE_BIG && slack <= UINT8_MAX;
+	graph->size[node] = small ? (uint32_t)size : HSNAP_SIZE_BIG;
+	if (small)
 		graph->slack[node] = (uint8_t)slack;
-		return true;
-	}
-	graph->size[node] = HSNAP_SIZE_BIG;
-	return hsnap_vec_push(&graph->big, (struct hsnap_big){ .node = node, .size = size, .slack = slack });
+	return small;
+}
+
+bool hsnap_node_set_size(struct hsnap_graph *graph, hsnap_node_id node, uint64_t size, uint64_t usable)
+{
+	struct hsnap_big big = { .node = node, .size = size, .slack = usable - size };
+	return hsnap_node_set_small(graph, node, size, usable) || hsnap_vec_push(&graph->big, big);
 }
 
 hsnap_node_id hsnap_graph_find(const struct hsnap_graph *graph, uint64_t address)

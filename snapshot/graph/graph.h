@@ -202,7 +202,9 @@ static inline uint64_t hsnap_node_size(const struct hsnap_graph *graph, hsnap_no
 	return size != HSNAP_SIZE_BIG ? size : hsnap_node_big_size(graph, node);
 }
 
-/* Set both columns; big ones must be set in order of node.  false: out of memory. */
+/* Set both columns; false: they say that it is a big one, which is yet to be set. */
+HSNAP_CHECKED bool hsnap_node_set_small(struct hsnap_graph *graph, hsnap_node_id node, uint64_t size, uint64_t usable);
+/* The same of any size; big ones must be set in order of node.  false: out of memory. */
 HSNAP_CHECKED bool hsnap_node_set_size(struct hsnap_graph *graph, hsnap_node_id node, uint64_t size,
 				       uint64_t usable);
 

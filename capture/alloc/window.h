@@ -37,4 +37,11 @@ static inline bool hsnap_window_word(struct hsnap_window *window, uint64_t addre
 	return true;
 }
 
+/* The word there will soon be asked for. */
+static inline void hsnap_window_fetch_early(const struct hsnap_window *window, uint64_t address)
+{
+	if (address - window->start < window->size)
+		__builtin_prefetch(window->bytes + (address - window->start));
+}
+
 #endif

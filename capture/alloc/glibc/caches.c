@@ -314,20 +314,34 @@ static void label_empty_caches(struct walk *walk)
 
 /* ---- fastbins ---- */
 
-/* Follow an arena's list; how many chunks of it could be gone through.  `mark`: and mark them. */
-static uint64_t follow_fastbin(struct sorting *sorting, uint64_t place, unsigned bin, bool mixed, bool mark)
+struct cursor {
+	uint64_t at; /* 0: the list has come to its end */
+	unsigned bin;
+};
+
+/* To the next chunk; false: the list ends, or cannot be gone along. */
+static bool step_on(struct sorting *sorting, struct cursor *cursor, bool mixed)
 {
-	struct walk *walk = sorting->walk;
-	uint64_t at, head, link, num = 0, most = mark ? UINT64_MAX : MAX_TRIED;
-	if (!hsnap_window_word(&walk->links, place, &at))
+	struct hsnap_window *links = &sorting->walk->links;
+	uint64_t at = cursor->at, head, link;
+	if (!at || at % 16 || !sorting->steps || !hsnap_window_word(links, at + 8, &head) || !fits(head, cursor->bin) ||
+	    !hsnap_window_word(links, at + 16, &link))
+		return false;
+	sorting->steps--;
+	cursor->at = read_link(link, at + 16, mixed);
+	return true;
+}
+
+/* How many chunks of an arena's list can be gone through. */
+static uint64_t try_fastbin(struct sorting *sorting, uint64_t place, unsigned bin, bool mixed)
+{
+	struct cursor cursor = { .bin = bin };
+	uint64_t num = 0;
+	if (!hsnap_window_word(&sorting->walk->links, place, &cursor.at))
 		return 0;
-	for (; at && num < most && sorting->steps; num++, sorting->steps--) {
-		if (at % 16 || !hsnap_window_word(&walk->links, at + 8, &head) || !fits(head, bin) ||
-		    !hsnap_window_word(&walk->links, at + 16, &link) || (mark && !mark_chunk(walk, at)))
-			break;
-		at = read_link(link, at + 16, mixed);
-	}
-	return num + !at; /* that it comes to its end tells, too */
+	while (num < MAX_TRIED && step_on(sorting, &cursor, mixed))
+		num++;
+	return num + !cursor.at; /* that it comes to its end tells, too */
 }
 
 /* Where there are no caches of threads, fastbins tell how links are read. */
@@ -338,15 +352,39 @@ static void try_fastbins(struct sorting *sorting)
 		for (unsigned bin = 0; arenas->items[i].fastbins && bin < NUM_FASTBINS; bin++)
 			for (int mixed = 0; mixed < 2; mixed++)
 				sorting->tally[mixed].members +=
-					follow_fastbin(sorting, arenas->items[i].fastbins + 8 * bin, bin, mixed, false);
+					try_fastbin(sorting, arenas->items[i].fastbins + 8 * bin, bin, mixed);
+}
+
+/* The lists of an arena, a step of each in turn: each step leads to another cache line, and to wait for one takes
+ * as long as for seven.  A list that leads to a marked chunk has nothing more to mark. */
+static void mark_fastbins_of(struct sorting *sorting, uint64_t place)
+{
+	struct walk *walk = sorting->walk;
+	struct cursor cursors[NUM_FASTBINS];
+	unsigned num = 0;
+	for (unsigned bin = 0; bin < NUM_FASTBINS; bin++) {
+		cursors[num].bin = bin;
+		num += hsnap_window_word(&walk->links, place + 8 * bin, &cursors[num].at);
+	}
+	while (num) {
+		unsigned kept = 0;
+		for (unsigned i = 0; i < num; i++) {
+			uint64_t at = cursors[i].at;
+			if (!step_on(sorting, &cursors[i], sorting->mixed) || !mark_chunk(walk, at))
+				continue;
+			hsnap_window_fetch_early(&walk->links, cursors[i].at + 8);
+			cursors[kept++] = cursors[i];
+		}
+		num = kept;
+	}
 }
 
 static void mark_fastbins(struct sorting *sorting)
 {
 	const struct hsnap_glibc_arenas *arenas = &sorting->walk->arenas;
 	for (size_t i = 0; i < arenas->num; i++)
-		for (unsigned bin = 0; arenas->items[i].fastbins && bin < NUM_FASTBINS; bin++)
-			follow_fastbin(sorting, arenas->items[i].fastbins + 8 * bin, bin, sorting->mixed, true);
+		if (arenas->items[i].fastbins)
+			mark_fastbins_of(sorting, arenas->items[i].fastbins);
 }
 
 /* ---- blocks that are none ---- */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "capture/alloc/agent/reader.h"
+#include "capture/alloc/glibc/arena.h"
 
 #define PAGE 4096u
 #define MIN_CHUNK 32u
@@ -341,11 +342,31 @@ static bool is_linked(struct reader *reader, const struct unknown *u)
 				(hsnap_reader_word(reader, next + 8, &head) && SIZE(head) == size));
 }
 
+/* From glibc 2.29 to 2.33 the second word of a chunk in a tcache leads to that tcache, which libc made
+ * for itself: no record of it either.  The list of what has none is in order of address. */
+static bool names_its_cache(const struct reader *reader, const struct unknown *u)
+{
+	size_t low = 0, high = reader->unknown.num;
+	if (reader->dir.glibc_minor < 29 || reader->dir.glibc_minor > 33 || u->usable + 8 > MAX_CACHED)
+		return false;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct unknown *cache = &reader->unknown.items[middle];
+		if (cache->address == u->second)
+			return hsnap_glibc_may_be_cache(cache->usable);
+		if (cache->address < u->second)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
 static bool is_cached(struct reader *reader, const struct unknown *u)
 {
 	if (reader->cache_votes >= 2 && u->usable + 8 <= MAX_CACHED && u->second == reader->cache_mark)
 		return true;
-	return is_linked(reader, u);
+	return is_linked(reader, u) || names_its_cache(reader, u);
 }
 
 static int by_block(const void *a, const void *b)

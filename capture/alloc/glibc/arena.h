@@ -46,4 +46,7 @@ struct hsnap_glibc_arenas hsnap_vec_body(struct hsnap_glibc_arena);
  */
 bool hsnap_glibc_arenas_find(const struct hsnap_target *target, struct hsnap_glibc_arenas *arenas);
 
+/* Has a block of so many usable bytes the size of a thread's cache? */
+bool hsnap_glibc_may_be_cache(uint64_t usable);
+
 #endif

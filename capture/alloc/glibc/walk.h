@@ -79,9 +79,6 @@ void hsnap_glibc_drop_doubtful(struct walk *walk);
 /* Walk all runs: blocks in use by their tags, and what is free; false: out of memory. */
 bool hsnap_glibc_walk_runs(struct walk *walk);
 
-/* Has a block of so many usable bytes the size of a thread's cache? */
-bool hsnap_glibc_may_be_cache(uint64_t usable);
-
 /* Take what is in caches of threads and in fastbins out of the blocks; false: out of memory. */
 bool hsnap_glibc_sort_out_cached(struct walk *walk);
 

@@ -5,6 +5,7 @@
 # Three witnesses: VmRSS (what stays unexplained is small), /proc/PID/smaps (what was explained is
 # what the kernel finds in the page tables), mallinfo2 of the process itself (what is free).
 . "$(dirname "$0")/lib.sh"
+unset MALLOC_PERTURB_ # with it, calloc() itself touches all that it hands out
 trap_memory=$FIXTURES/traps/trap-memory
 slack=262144 # bytes: the kernel's counters of some versions lag by 64 pages a processor
 

@@ -33,13 +33,14 @@ void hsnap_cpu_to_regs(const hsnap_cpu *cpu, struct hsnap_regs *ret, uint64_t *t
 /*
  * signal(7), "Interruption of system calls and library functions by stop signals": these fail with
  * EINTR after a stop even where no handler ran; those on sockets only where a time-out is set, and
- * only then do they show EINTR here.  Nothing else is repeated, close(2) above all: its descriptor
- * is gone already, and may be somebody else's by now.
+ * only then do they show EINTR here.  So does io_uring_enter(2), which that page does not list, and
+ * only where it has submitted nothing (else it returns how many).  Nothing else is repeated, close(2)
+ * above all: its descriptor is gone already, and may be somebody else's by now.
  */
 static const long broken_by_stops[] = {
 	SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_semop, SYS_semtimedop, SYS_rt_sigtimedwait,
 	SYS_io_getevents, SYS_msgrcv, SYS_msgsnd, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto,
-	SYS_sendmsg, SYS_sendmmsg, SYS_accept, SYS_accept4, SYS_connect,
+	SYS_sendmsg, SYS_sendmmsg, SYS_accept, SYS_accept4, SYS_connect, SYS_io_uring_enter,
 };
 
 bool hsnap_cpu_broke_call(const hsnap_cpu *cpu)

@@ -3,7 +3,9 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -489,6 +492,40 @@ static void wait_for_nothing(int ready)
 	int fd = epoll_create1(0);
 	(void)!write(ready, "", 1);
 	_exit(epoll_wait(fd, &event, 1, 500) != 0);
+}
+
+/* For half a second, for what a ring will never tell; 77: there are no rings here. */
+static void wait_for_ring(int ready)
+{
+	struct io_uring_params params = { 0 };
+	struct __kernel_timespec limit = { .tv_nsec = 500000000 };
+	struct io_uring_getevents_arg arg = { .ts = (uint64_t)(uintptr_t)&limit };
+	int ring = (int)syscall(SYS_io_uring_setup, 8, &params);
+	(void)!write(ready, "", 1);
+	if (ring < 0 || !(params.features & IORING_FEAT_EXT_ARG))
+		_exit(77);
+	long n = syscall(SYS_io_uring_enter, ring, 0, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &arg, sizeof(arg));
+	_exit(n < 0 && errno == ETIME ? 0 : 1);
+}
+
+Test(freeze, whoever_waits_for_a_ring_goes_on_waiting)
+{
+	int ends[2], status;
+	char byte;
+	cr_assert_eq(pipe(ends), 0);
+	pid_t pid = fork();
+	if (!pid)
+		wait_for_ring(ends[1]);
+	cr_assert_eq(read(ends[0], &byte, 1), 1);
+	sleep_ms(50);
+	struct hsnap_frozen frozen;
+	struct hsnap_error err;
+	if (!freeze_once(pid, &frozen, &err))
+		hsnap_frozen_deinit(&frozen);
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		cr_skip_test("no io_uring here");
+	cr_expect(WIFEXITED(status) && !WEXITSTATUS(status), "%x", status);
 }
 
 /* SIGCHLD of a program that does not ask for it wakes nobody, but for a tracer. */

@@ -154,12 +154,13 @@ static enum hsnap_stop_end clone_in_stop(void *context, const struct hsnap_stop 
 	struct hsnap_way *way = &work->way;
 	work->failure = FINE;
 	work->lost[0].num = 0;
-	if (!hsnap_plan_list(&way->plan))
-		return way->plan.num ? HSNAP_STOP_AGAIN : HSNAP_STOP_GONE;
+	enum hsnap_stop_end end = hsnap_way_list(way);
+	if (end)
+		return end;
 	if (way->plan.bytes > way->copy.size)
 		return HSNAP_STOP_AGAIN;
 	hsnap_kernel_read(&way->ret->kernel);
-	enum hsnap_stop_end end = copy_unforked(work, stop);
+	end = copy_unforked(work, stop);
 	if (!end && hsnap_stop_is_over(stop))
 		end = HSNAP_STOP_LONG;
 	if (end)

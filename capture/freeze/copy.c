@@ -103,8 +103,9 @@ static enum hsnap_stop_end copy_in_stop(void *context, const struct hsnap_stop *
 	struct hsnap_way *way = context;
 	hsnap_copy_rewind(&way->copy);
 	way->lost = 0;
-	if (!hsnap_plan_list(&way->plan))
-		return way->plan.num ? HSNAP_STOP_AGAIN : HSNAP_STOP_GONE;
+	enum hsnap_stop_end listed = hsnap_way_list(way);
+	if (listed)
+		return listed;
 	if (way->plan.bytes > way->copy.size || way->plan.num > way->copy.max_extents)
 		return HSNAP_STOP_AGAIN;
 	hsnap_kernel_read(&way->ret->kernel);

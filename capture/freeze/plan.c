@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "capture/freeze/apart.h"
 #include "capture/freeze/refuse.h"
 #include "capture/freeze/scan.h"
 #include "capture/target/target.h"
@@ -100,6 +101,12 @@ static bool scan_step(const struct hsnap_plan *plan, struct hsnap_scan_arg *arg,
 	return *ret_num >= 0;
 }
 
+/* Too late for a list: nobody uses what there is of it. */
+static bool is_over(const struct hsnap_plan *plan)
+{
+	return plan->ends_at && hsnap_now(CLOCK_MONOTONIC) >= plan->ends_at;
+}
+
 /* By PAGEMAP_SCAN, which passes over what is absent in big steps; false: it does not work here. */
 static bool scan_pages(struct hsnap_plan *plan, const struct hsnap_maps_line *line, enum wanted wanted)
 {
@@ -107,7 +114,7 @@ static bool scan_pages(struct hsnap_plan *plan, const struct hsnap_maps_line *li
 	uint64_t never = wanted == PRESENT ? 0 : HSNAP_PAGE_ZERO, begin = line->start;
 	if (never && line->inode)
 		never |= HSNAP_PAGE_FILE;
-	for (uint64_t at = line->start; at < line->end;) {
+	for (uint64_t at = line->start; at < line->end && !is_over(plan);) {
 		struct hsnap_scan_arg arg = {
 			.start = at, .end = line->end, .category_inverted = never, .category_mask = never,
 			.category_anyof_mask = HSNAP_PAGE_PRESENT | HSNAP_PAGE_SWAPPED,
@@ -233,7 +240,7 @@ static bool list_pages(struct hsnap_plan *plan, uint64_t start, uint64_t end, en
 		plan->skipped += end - start;
 		return true;
 	}
-	while (start < end) {
+	while (start < end && !is_over(plan)) {
 		uint64_t want = (end - start) / PAGE;
 		if (want > sizeof(entries) / sizeof(*entries))
 			want = sizeof(entries) / sizeof(*entries);
@@ -305,11 +312,13 @@ bool hsnap_plan_list(struct hsnap_plan *plan)
 	const char *at = plan->text;
 	for (struct hsnap_maps_line line; hsnap_maps_next(&at, &line);) {
 		uint64_t before = plan->bytes;
+		if (is_over(plan))
+			return false;
 		list_mapping(plan, &line);
 		if (line.prot & HSNAP_PROT_SHARED)
 			plan->shared += plan->bytes - before;
 	}
-	return plan->num <= plan->max;
+	return plan->num <= plan->max && !is_over(plan);
 }
 
 bool hsnap_plan_grow(struct hsnap_plan *plan)
@@ -352,6 +361,7 @@ bool hsnap_plan_scan(struct hsnap_plan *plan, uint64_t start, uint64_t end)
 	const struct hsnap_maps_line line = { .start = start, .end = end };
 	struct hsnap_plan look = *plan; /* its ranges hold this part already */
 	look.num = look.max = 0;
+	look.ends_at = 0;
 	return scan_pages(&look, &line, WRITTEN);
 }
 

@@ -40,6 +40,7 @@ struct hsnap_plan {
 	/* May be set: told of all pages that are to be copied, in order of address. */
 	void (*visit)(void *context, uint64_t start, uint64_t end, enum hsnap_plan_pages pages);
 	void *context;
+	uint64_t ends_at;  /* monotonic ns: a list that takes longer is given up; 0: any time */
 	const struct hsnap_files *files; /* of those marked, everything is copied; borrowed */
 	char *text;        /* maps as last read, terminated */
 	size_t room;
@@ -67,7 +68,8 @@ size_t hsnap_plan_chunks(const struct hsnap_plan *plan);
 /* Visit what is there of a part of a mapping without a file. */
 bool hsnap_plan_scan(struct hsnap_plan *plan, uint64_t start, uint64_t end);
 
-/* Read maps and list the ranges; allocates nothing.  false: not enough room, or no process. */
+/* Read maps and list the ranges; allocates nothing.  false: not enough room or time, or no
+ * process. */
 bool hsnap_plan_list(struct hsnap_plan *plan);
 
 #endif

@@ -146,8 +146,10 @@ static enum hsnap_stop_end last_round(void *context, const struct hsnap_stop *st
 	precopy->stop = stop;
 	precopy->end = HSNAP_STOP_DONE;
 	hsnap_kernel_read(&precopy->way.ret->kernel);
+	precopy->way.plan.ends_at = stop->ends_at;
 	if (!make_pass(precopy, LAST) && !precopy->end)
-		precopy->end = precopy->way.plan.num ? HSNAP_STOP_AGAIN : HSNAP_STOP_GONE;
+		precopy->end = hsnap_way_unlisted(&precopy->way);
+	precopy->way.plan.ends_at = 0;
 	if (!precopy->end && precopy->mirror.outgrown)
 		precopy->end = HSNAP_STOP_AGAIN;
 	if (!precopy->end && precopy->mirror.gone)

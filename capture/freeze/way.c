@@ -86,6 +86,21 @@ enum hsnap_code hsnap_way_room(struct hsnap_way *way, unsigned again, struct hsn
 	return HSNAP_OK;
 }
 
+enum hsnap_stop_end hsnap_way_unlisted(const struct hsnap_way *way)
+{
+	if (hsnap_stop_is_over(&way->stop))
+		return HSNAP_STOP_LONG;
+	return way->plan.num ? HSNAP_STOP_AGAIN : HSNAP_STOP_GONE;
+}
+
+enum hsnap_stop_end hsnap_way_list(struct hsnap_way *way)
+{
+	way->plan.ends_at = way->stop.ends_at;
+	bool listed = hsnap_plan_list(&way->plan);
+	way->plan.ends_at = 0;
+	return listed ? HSNAP_STOP_DONE : hsnap_way_unlisted(way);
+}
+
 static enum hsnap_code refuse_disk(int sys_errno, struct hsnap_error *err)
 {
 	return hsnap_fail(err, HSNAP_REFUSED, 0, "cannot write the scratch file: %s", strerror(sys_errno));

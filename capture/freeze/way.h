@@ -42,6 +42,10 @@ HSNAP_CHECKED enum hsnap_code hsnap_way_room(struct hsnap_way *way, unsigned aga
 /* Stop and do the work, and again with more patience or more room where that can help; in sum it is
  * not held longer than options->max_pause_ns. */
 HSNAP_CHECKED enum hsnap_code hsnap_way_stop(struct hsnap_way *way, struct hsnap_error *err);
+/* In the stop: list what there is, by stop.ends_at.  What stands against it otherwise. */
+enum hsnap_stop_end hsnap_way_list(struct hsnap_way *way);
+/* The same of a list that has failed. */
+enum hsnap_stop_end hsnap_way_unlisted(const struct hsnap_way *way);
 /* Make the target of what was copied.  `mode` is static text. */
 HSNAP_CHECKED enum hsnap_code hsnap_way_finish(struct hsnap_way *way, const char *mode, struct hsnap_error *err);
 /* Release all but *ret, and that too where `code` is a failure; returns the code. */

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "capture/freeze/freeze.h"
+#include "capture/freeze/plan.h"
 #include "capture/freeze/signals.h"
 #include "capture/freeze/tracee.h"
 #include "capture/target/scratch.h"
@@ -563,4 +564,19 @@ Test(freeze, thousands_of_threads)
 	cr_expect_eq(frozen.target->threads.num, 3001);
 	hsnap_frozen_deinit(&frozen);
 	cr_expect_eq(child_finish(&patient), 0);
+}
+
+/* Of very many mappings the list alone may take longer than it is to stand still. */
+Test(freeze, a_list_is_given_up_in_time)
+{
+	struct hsnap_plan plan;
+	struct hsnap_error err;
+	cr_assert_eq(hsnap_plan_open(&plan, &proc, getpid(), &err), HSNAP_OK);
+	cr_assert(hsnap_plan_grow(&plan));
+	plan.ends_at = 1;
+	cr_expect(!hsnap_plan_list(&plan));
+	cr_expect_eq(plan.num, 0);
+	plan.ends_at = UINT64_MAX;
+	cr_expect(hsnap_plan_list(&plan));
+	hsnap_plan_close(&plan);
 }

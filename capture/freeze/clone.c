@@ -23,7 +23,6 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-#include "capture/freeze/apart.h"
 #include "capture/freeze/borrow.h"
 #include "capture/freeze/freeze.h"
 #include "capture/freeze/growth.h"
@@ -88,15 +87,8 @@ static enum hsnap_stop_end copy_unforked(struct clone_work *work, const struct h
 /* It is ours, dies with us, and is to be killed before anybody else. */
 static bool tie_child(struct clone_work *work)
 {
-	for (uint64_t began = hsnap_now(CLOCK_MONOTONIC); hsnap_now(CLOCK_MONOTONIC) - began < BIRTH_NS;) {
-		siginfo_t info = { 0 };
-		if (waitid(P_PID, (id_t)work->child, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL))
-			return false;
-		if (info.si_pid)
-			break;
-		hsnap_apart_nap(20000);
-	}
-	if (ptrace(PTRACE_SETOPTIONS, work->child, NULL, (void *)PTRACE_O_EXITKILL))
+	if (!hsnap_tracee_await_born(work->child, BIRTH_NS) ||
+	    ptrace(PTRACE_SETOPTIONS, work->child, NULL, (void *)PTRACE_O_EXITKILL))
 		return false;
 	hsnap_step("child-tied");
 	(void)hsnap_proc_write(work->way.options->proc, "1000", "proc/%d/oom_score_adj", work->child);

@@ -78,16 +78,22 @@ void hsnap_tracee_release(struct hsnap_tracee *tracee, uint64_t ignored)
 	tracee->state = HSNAP_TRACEE_RELEASED;
 }
 
-void hsnap_tracee_release_born(pid_t born)
+bool hsnap_tracee_await_born(pid_t born, uint64_t ns)
 {
-	for (uint64_t began = hsnap_now(CLOCK_MONOTONIC); hsnap_now(CLOCK_MONOTONIC) - began < BIRTH_NS;) {
+	for (uint64_t began = hsnap_now(CLOCK_MONOTONIC); hsnap_now(CLOCK_MONOTONIC) - began < ns;) {
 		siginfo_t info = { 0 };
 		if (waitid(P_PID, (id_t)born, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL))
-			return;
-		if (info.si_pid) {
-			ptrace(PTRACE_DETACH, born, NULL, NULL);
-			return;
-		}
+			return false;
+		if (info.si_pid)
+			return true;
 		hsnap_apart_nap(20000);
 	}
+	errno = ETIMEDOUT;
+	return false;
+}
+
+void hsnap_tracee_release_born(pid_t born)
+{
+	if (hsnap_tracee_await_born(born, BIRTH_NS))
+		ptrace(PTRACE_DETACH, born, NULL, NULL);
 }

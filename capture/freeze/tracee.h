@@ -34,6 +34,9 @@ hsnap_cpu hsnap_tracee_goes_on(const struct hsnap_tracee *tracee);
 /* Let a stopped one go. */
 void hsnap_tracee_release(struct hsnap_tracee *tracee, uint64_t ignored);
 
+/* Until one that was born of a tracee stands at its first stop, or has ended, at most so long; false
+ * with errno: it does not. */
+bool hsnap_tracee_await_born(pid_t born, uint64_t ns);
 /* Let one go that was born of a tracee, and is nobody's that is held.  It stops by itself, at once. */
 void hsnap_tracee_release_born(pid_t born);
 

@@ -200,6 +200,20 @@ static void add_kept_dtv(struct hsnap_root_finder *finder, uint64_t tcb)
 	hsnap_roots_add(finder, tcb + 8, tcb + 16, &place);
 }
 
+/* In a forked child the threads that it did not get have left their caches behind: malloc's own, and never freed.
+ * Their thread-locals lead there still. */
+static void add_left_caches(struct hsnap_root_finder *finder, uint64_t tcb, uint64_t lowest)
+{
+	struct hsnap_root_place place = { .kind = HSNAP_ROOT_THREAD_LOCAL, .name = "a cache of malloc's, of a thread that is gone" };
+	uint64_t word, from = finder->glibc.static_tls < tcb - lowest ? tcb - finder->glibc.static_tls : lowest;
+	for (uint64_t at = (from + 7) & ~7ull; at < tcb && hsnap_target_word(finder->target, at, &word); at += 8) {
+		size_t found = hsnap_heap_find(finder->heap, word);
+		const struct hsnap_block *block = found == SIZE_MAX ? NULL : &finder->heap->blocks.items[found];
+		if (block && block->address == word && block->flags & (HSNAP_BLOCK_ALLOCATOR | HSNAP_BLOCK_NO_RECORD))
+			hsnap_roots_add(finder, at, at + 8, &place);
+	}
+}
+
 /*
  * glibc keeps the stacks of ended threads for new ones.  Such a stack still has its control block
  * at its end, and what else it holds is stale.
@@ -219,6 +233,7 @@ static void exclude_ended_stacks(struct hsnap_root_finder *finder)
 				continue;
 			if (!is_live_tcb(target, at)) {
 				add_kept_dtv(finder, at);
+				add_left_caches(finder, at, mapping->start);
 				hsnap_roots_exclude(finder, mapping->start, mapping->end);
 			}
 			break;

@@ -34,6 +34,16 @@ for way in epoll key pool fibre heap-fibre timer thread-local function-static; d
 	check "held by $way: all 40 are there" sh -c '[ "$("$0" t.snap | awk "\$2 == 72" | wc -l)" -ge 40 ]' "$BLOCKS"
 done
 
+# A forked child of a program with threads has their caches, and nobody else leads to them.
+start "${FIXTURES%/*}/tests/capture/alloc/heaps" forked
+read -r line <&8
+child=$(cat "/proc/$service/task/$service/children") child=${child%% *}
+"$HEAPSNAP" take --quiet -p "$child" -o forked.snap >out 2>err || fail "take a forked child" err
+"$HEAPSNAP" leaks --json forked.snap >leaks.json
+check "a forked child of a program with threads: no leaks" no_leaks
+kill "$child" "$service" # it waits for nothing else
+stop
+
 # by_size_lsan / by_size_valgrind FILE - "size blocks" lines.
 by_size_lsan() {
 	awk '/ leak of / { print $4 / $7, $7 }' "$1"

@@ -12,7 +12,6 @@
 #include "capture/freeze/freeze.h"
 #include "capture/freeze/refuse.h"
 #include "capture/ration.h"
-#include "capture/freeze/refuse.h"
 #include "capture/naming/naming.h"
 #include "capture/proc/proc.h"
 #include "capture/roots/roots.h"

@@ -16,6 +16,7 @@
 
 #include "capture/freeze/cpu.h"
 
+#define TRAP_FLAG 0x100u
 #define RED_ZONE 128u
 #define ALIGNMENT 64u
 #define XSAVE_FEATURES 464 /* in the legacy area: the features in use, later the words of the frame */
@@ -155,6 +156,7 @@ hsnap_cpu hsnap_cpu_calling(const hsnap_cpu *cpu, const struct hsnap_cpu_gate *g
 	hsnap_cpu calling = *cpu;
 	calling.rip = gate->call;
 	calling.rsp = stack;
+	calling.eflags &= ~(uint64_t)TRAP_FLAG; /* the frame keeps it: a step on its way there would be a SIGTRAP */
 	calling.rax = (uint64_t)number;
 	calling.orig_rax = UINT64_MAX; /* in no call now: nothing to make again */
 	calling.rdi = arguments[0];

@@ -29,7 +29,8 @@ static bool starts_with(const struct hsnap_maps_line *line, const char *prefix)
 /* Memory of devices is not memory: reading it can do things. */
 static bool is_device(const struct hsnap_maps_line *line)
 {
-	return (starts_with(line, "/dev/") && !starts_with(line, "/dev/zero") && !starts_with(line, "/dev/shm/")) ||
+	return (starts_with(line, "/dev/") && !starts_with(line, "/dev/zero") && !starts_with(line, "/dev/shm/") &&
+		!starts_with(line, "/dev/hugepages/")) ||
 	       starts_with(line, "anon_inode:") || starts_with(line, "socket:");
 }
 

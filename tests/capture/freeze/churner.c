@@ -94,7 +94,7 @@ static void *map_on(void *unused)
 			if (pages)
 				munmap(pages, STRETCH);
 			stretches[i].pages = pages = map(STRETCH, MAP_PRIVATE);
-			/* fall through */
+			__attribute__((fallthrough));
 		case 1:
 			stretches[i].tag = (uint8_t)(random >> 32 | 1);
 			for (size_t at = 0; at < STRETCH; at += PAGE)

@@ -9,7 +9,7 @@
 
 #include "capture/freeze/apart.h"
 #include "capture/freeze/refuse.h"
-#include "capture/freeze/scan.h"
+#include "capture/proc/scan.h"
 #include "capture/target/target.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"

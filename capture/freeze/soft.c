@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/freeze/scan.h"
 #include "capture/freeze/step.h"
+#include "capture/proc/scan.h"
 #include "snapshot/base/cleanup.h"
 
 /* A page that was just written to has the bit where the kernel keeps it at all. */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "capture/freeze/scan.h"
+#include "capture/proc/scan.h"
 
 struct hsnap_team;
 

@@ -22,7 +22,7 @@
 
 #include "capture/freeze/freeze.h"
 #include "capture/freeze/plan.h"
-#include "capture/freeze/scan.h"
+#include "capture/proc/scan.h"
 #include "snapshot/base/error.h"
 
 struct hsnap_watch {

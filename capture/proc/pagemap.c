@@ -2,34 +2,22 @@
 /* pagemap.c - pages that are there, and pages that are swapped out. */
 #include "capture/proc/pagemap.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-#define PAGE ((uint64_t)4096)
-#define ENTRY_PRESENT ((uint64_t)1 << 63) /* Documentation/admin-guide/mm/pagemap.rst */
-#define ENTRY_SWAPPED ((uint64_t)1 << 62)
-#define MAX_ENTRIES ((uint64_t)64 << 20)  /* read of one mapping, one by one: 256 GiB */
+#include "capture/proc/scan.h"
 
-/* linux/fs.h of Linux 6.7; Debian 12 has older headers. */
-struct region {
-	uint64_t start, end, categories;
-};
-struct scan {
-	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages, category_inverted, category_mask,
-		category_anyof_mask, return_mask;
-};
-#define SCAN_IOCTL _IOWR('f', 16, struct scan)
-enum { PAGE_PRESENT = 1 << 3, PAGE_SWAPPED = 1 << 4, PAGE_ZERO = 1 << 5 };
+#define PAGE ((uint64_t)4096)
+#define MAX_ENTRIES ((uint64_t)64 << 20)  /* read of one mapping, one by one: 256 GiB */
 
 /* One step of a scan from *start on; returns the number of regions, negative: it does not work. */
 static int scan_step(int pagemap, uint64_t *start, uint64_t end, uint64_t never, uint64_t one_of,
-		     struct region *regions, size_t max)
+		     struct hsnap_page_region *regions, size_t max)
 {
-	struct scan scan = {
+	struct hsnap_scan_arg scan = {
 		.size = sizeof(scan), .start = *start, .end = end, .vec = (uint64_t)(uintptr_t)regions, .vec_len = max,
 		.category_inverted = never, .category_mask = never, .category_anyof_mask = one_of, .return_mask = one_of,
 	};
-	int n = ioctl(pagemap, SCAN_IOCTL, &scan);
+	int n = ioctl(pagemap, HSNAP_SCAN_IOCTL, &scan);
 	*start = n < 0 || scan.walk_end <= *start ? end : scan.walk_end;
 	return n;
 }
@@ -38,8 +26,8 @@ static int scan_step(int pagemap, uint64_t *start, uint64_t end, uint64_t never,
 struct wanted {
 	uint64_t never, one_of, entry;
 };
-static const struct wanted present = { PAGE_ZERO, PAGE_PRESENT, ENTRY_PRESENT };
-static const struct wanted swapped = { 0, PAGE_SWAPPED, ENTRY_SWAPPED };
+static const struct wanted present = { HSNAP_PAGE_ZERO, HSNAP_PAGE_PRESENT, HSNAP_ENTRY_PRESENT };
+static const struct wanted swapped = { 0, HSNAP_PAGE_SWAPPED, HSNAP_ENTRY_SWAPPED };
 
 typedef bool add_fn(void *context, uint64_t start, uint64_t end);
 
@@ -68,7 +56,7 @@ static enum hsnap_pages_found read_entries(int pagemap, uint64_t start, uint64_t
 static enum hsnap_pages_found list(int pagemap, uint64_t start, uint64_t end, const struct wanted *wanted, add_fn *add,
 				   void *context)
 {
-	struct region regions[256];
+	struct hsnap_page_region regions[256];
 	for (uint64_t at = start; at < end;) {
 		uint64_t before = at;
 		int n = scan_step(pagemap, &at, end, wanted->never, wanted->one_of, regions, sizeof(regions) / sizeof(*regions));
@@ -105,15 +93,15 @@ uint64_t hsnap_pagemap_bits(int pagemap, uint64_t start, uint64_t end)
 		want = 64;
 	ssize_t n = want ? pread(pagemap, entries, want * sizeof(*entries), (off_t)(start / PAGE * sizeof(*entries))) : 0;
 	for (ssize_t i = 0; i < n / (ssize_t)sizeof(*entries); i++)
-		bits |= (entries[i] & ENTRY_PRESENT) >> 63 << i;
+		bits |= (entries[i] & HSNAP_ENTRY_PRESENT) >> 63 << i;
 	return bits;
 }
 
 bool hsnap_pagemap_scans(int pagemap)
 {
-	struct region region;
+	struct hsnap_page_region region;
 	uint64_t at = 0;
-	return scan_step(pagemap, &at, PAGE, 0, PAGE_PRESENT, &region, 1) >= 0;
+	return scan_step(pagemap, &at, PAGE, 0, HSNAP_PAGE_PRESENT, &region, 1) >= 0;
 }
 
 struct found {

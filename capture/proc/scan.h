@@ -4,8 +4,8 @@
  *
  * Source: linux/fs.h, Documentation/admin-guide/mm/pagemap.rst; Debian 12 has older headers.
  */
-#ifndef HSNAP_CAPTURE_FREEZE_SCAN_H
-#define HSNAP_CAPTURE_FREEZE_SCAN_H
+#ifndef HSNAP_CAPTURE_PROC_SCAN_H
+#define HSNAP_CAPTURE_PROC_SCAN_H
 
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -38,6 +38,7 @@ enum { HSNAP_SCAN_PROTECT = 1 << 0 /* what matches is write-protected, where it 
 #define HSNAP_ENTRY_EXCLUSIVE ((uint64_t)1 << 56) /* mapped here alone; never of the zero page */
 #define HSNAP_ENTRY_FILE ((uint64_t)1 << 61)
 #define HSNAP_ENTRY_PRESENT ((uint64_t)1 << 63)
-#define HSNAP_ENTRY_THERE ((uint64_t)3 << 62) /* present or swapped */
+#define HSNAP_ENTRY_SWAPPED ((uint64_t)1 << 62)
+#define HSNAP_ENTRY_THERE (HSNAP_ENTRY_PRESENT | HSNAP_ENTRY_SWAPPED)
 
 #endif

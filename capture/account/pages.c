@@ -2,6 +2,8 @@
 /* pages.c - sums over a set of pages. */
 #include "capture/account/pages.h"
 
+#include "snapshot/base/search.h"
+
 bool hsnap_pages_add(struct hsnap_pages *pages, uint64_t start, uint64_t end)
 {
 	struct hsnap_pages_run *last = pages->runs.num ? &pages->runs.items[pages->runs.num - 1] : NULL;
@@ -25,14 +27,7 @@ void hsnap_pages_deinit(struct hsnap_pages *pages)
 
 size_t hsnap_pages_find(const struct hsnap_pages *pages, uint64_t address)
 {
-	size_t low = 0, high = pages->runs.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (pages->runs.items[middle].end > address)
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	size_t low = hsnap_first(pages->runs.num, i, pages->runs.items[i].end > address);
 	return low;
 }
 

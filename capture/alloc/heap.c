@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "snapshot/base/search.h"
+
 void hsnap_heap_deinit(struct hsnap_heap *heap)
 {
 	if (!heap)
@@ -46,14 +48,7 @@ void hsnap_heap_sort_regions(struct hsnap_heap *heap)
 
 size_t hsnap_heap_find(const struct hsnap_heap *heap, uint64_t address)
 {
-	size_t low = 0, high = heap->blocks.num; /* the answer is the block before high */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (heap->blocks.items[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(heap->blocks.num, i, heap->blocks.items[i].address > address); /* the answer is the block before high */
 	if (!low || address - heap->blocks.items[low - 1].address >= heap->blocks.items[low - 1].usable)
 		return SIZE_MAX;
 	return low - 1;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "capture/core/image.h"
+#include "snapshot/base/search.h"
 
 #define MAX_BRK_GAP ((uint64_t)1 << 30) /* the kernel puts the heap at random behind the program */
 
@@ -26,14 +27,7 @@ static uint64_t min(uint64_t a, uint64_t b)
 /* The first range that ends after the address, or NULL. */
 static const struct hsnap_core_range *range_after(const struct hsnap_core_image *core, uint64_t address)
 {
-	size_t low = 0, high = core->ranges.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (address < core->ranges.items[middle].end)
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	size_t low = hsnap_first(core->ranges.num, i, address < core->ranges.items[i].end);
 	return low < core->ranges.num ? &core->ranges.items[low] : NULL;
 }
 

@@ -3,6 +3,7 @@
 #include "capture/freeze/pieces.h"
 
 #include "capture/target/target.h"
+#include "snapshot/base/search.h"
 
 struct hsnap_pieces hsnap_pieces_of(const struct hsnap_plan *plan, const struct hsnap_unforked *unforked)
 {
@@ -46,14 +47,7 @@ void hsnap_lost_add(struct hsnap_lost *lost, uint64_t start, uint64_t end)
 
 bool hsnap_lost_next(const struct hsnap_lost *lost, uint64_t at, uint64_t *end)
 {
-	size_t low = 0, high = lost->num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (at < lost->items[middle].end)
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	size_t low = hsnap_first(lost->num, i, at < lost->items[i].end);
 	if (low == lost->num)
 		return true;
 	bool good = lost->items[low].start > at;

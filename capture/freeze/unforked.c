@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "snapshot/base/cleanup.h"
+#include "snapshot/base/search.h"
 
 /* Is the two-letter word in a line of such? */
 static bool has_flag(const char *line, const char *flag)
@@ -58,14 +59,7 @@ bool hsnap_unforked_find(struct hsnap_unforked *unforked, const struct hsnap_pro
 
 bool hsnap_unforked_has(const struct hsnap_unforked *unforked, uint64_t address)
 {
-	size_t low = 0, high = unforked->ranges.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (address < unforked->ranges.items[middle].end)
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	size_t low = hsnap_first(unforked->ranges.num, i, address < unforked->ranges.items[i].end);
 	return low < unforked->ranges.num && unforked->ranges.items[low].start <= address;
 }
 

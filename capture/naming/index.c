@@ -2,6 +2,8 @@
 /* index.c - spans of blocks, and where in them blocks start. */
 #include "capture/naming/index.h"
 
+#include "snapshot/base/search.h"
+
 #define BIG ((uint64_t)256 << 10)    /* from here on a block is a span of its own */
 #define MAX_GAP ((uint64_t)64 << 10) /* inside a span */
 
@@ -91,14 +93,7 @@ static const struct hsnap_span *find_span(const struct hsnap_block_index *index,
 	const struct hsnap_span *spans = index->spans.items;
 	if (value - spans[*hint].start < spans[*hint].end - spans[*hint].start)
 		return &spans[*hint];
-	size_t low = 0, high = index->spans.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (spans[middle].start <= value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(index->spans.num, i, spans[i].start > value);
 	if (!low || value >= spans[low - 1].end)
 		return NULL;
 	*hint = (uint32_t)(low - 1);

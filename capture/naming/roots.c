@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "capture/naming/work.h"
+#include "snapshot/base/search.h"
 
 /* A variable that stands in memory. */
 struct place {
@@ -163,14 +164,7 @@ static int compare_places(const void *a, const void *b)
 
 static size_t first_place(const struct finder *finder, uint64_t address)
 {
-	size_t low = 0, high = finder->places.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (finder->places.items[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(finder->places.num, i, finder->places.items[i].address >= address);
 	return low;
 }
 

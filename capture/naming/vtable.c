@@ -9,6 +9,7 @@
  */
 #include "capture/naming/claims.h"
 #include "snapshot/base/cleanup.h"
+#include "snapshot/base/search.h"
 
 #define MAX_NAME 1024
 
@@ -28,14 +29,7 @@ static void finder_deinit(struct finder *finder)
 /* The vtable of the symbol table in which the address lies, or NULL. */
 static const struct hsnap_dvtable *find_symbol(const struct hsnap_symbols *symbols, uint64_t address)
 {
-	size_t low = 0, high = symbols->vtables.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (symbols->vtables.items[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(symbols->vtables.num, i, symbols->vtables.items[i].address > address);
 	if (!low)
 		return NULL;
 	const struct hsnap_dvtable *vtable = &symbols->vtables.items[low - 1];

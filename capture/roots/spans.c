@@ -2,6 +2,8 @@
 /* spans.c - sorting, merging, and what is left between. */
 #include "capture/roots/spans.h"
 
+#include "snapshot/base/search.h"
+
 bool hsnap_spans_add(struct hsnap_spans *spans, uint64_t start, uint64_t end)
 {
 	return start >= end || hsnap_vec_push(spans, (struct hsnap_span){ start, end });
@@ -31,14 +33,7 @@ void hsnap_spans_sort(struct hsnap_spans *spans)
 
 bool hsnap_spans_gap(const struct hsnap_spans *spans, uint64_t *start, uint64_t end, uint64_t *ret_end)
 {
-	size_t low = 0, high = spans->num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (spans->items[middle].end <= *start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(spans->num, i, spans->items[i].end > *start);
 	for (; low < spans->num && spans->items[low].start <= *start; low++)
 		*start = spans->items[low].end;
 	if (*start >= end)

@@ -12,6 +12,7 @@
 
 #include "capture/symbols/places.h"
 #include "capture/symbols/reader.h"
+#include "snapshot/base/search.h"
 
 #define MAX_DEPTH 64
 #define MAX_WALKING 8
@@ -307,14 +308,7 @@ static void add_plain_type(struct walk *walk, Dwarf_Die die, const struct hsnap_
 
 static struct hsnap_raw_declaration *find_declaration(struct hsnap_reader *reader, hsnap_die_key key)
 {
-	size_t low = 0, high = reader->declarations.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (reader->declarations.items[middle].key < key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(reader->declarations.num, i, reader->declarations.items[i].key >= key);
 	return low < reader->declarations.num && reader->declarations.items[low].key == key
 		       ? &reader->declarations.items[low] : NULL;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "snapshot/base/search.h"
+
 #define MAX_INLINED 64
 #define MAX_DEPTH 64
 
@@ -129,27 +131,13 @@ static void load_lines(struct hsnap_reader *reader, struct hsnap_unit_code *unit
 
 static const struct row *find_row(const struct hsnap_unit_code *unit, uint64_t address)
 {
-	size_t low = 0, high = unit->rows.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (unit->rows.items[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(unit->rows.num, i, unit->rows.items[i].address > address);
 	return low && !unit->rows.items[low - 1].end ? &unit->rows.items[low - 1] : NULL;
 }
 
 static const struct code *find_code(const struct hsnap_unit_code *unit, uint64_t address)
 {
-	size_t low = 0, high = unit->code.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (unit->code.items[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(unit->code.num, i, unit->code.items[i].low > address);
 	return low && address < unit->code.items[low - 1].high ? &unit->code.items[low - 1] : NULL;
 }
 
@@ -161,14 +149,7 @@ hsnap_die_key hsnap_pcs_function_at(const struct hsnap_reader *reader, uint64_t 
 
 static uint32_t find_unit(const struct hsnap_reader *reader, uint64_t address)
 {
-	size_t low = 0, high = reader->ranges.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (reader->ranges.items[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(reader->ranges.num, i, reader->ranges.items[i].low > address);
 	return low && address < reader->ranges.items[low - 1].high ? reader->ranges.items[low - 1].unit : UINT32_MAX;
 }
 

@@ -6,6 +6,7 @@
 
 #include "capture/symbols/child.h"
 #include "snapshot/base/cleanup.h"
+#include "snapshot/base/search.h"
 
 void hsnap_symbols_destroy(struct hsnap_symbols *symbols)
 {
@@ -33,14 +34,7 @@ void hsnap_symbols_destroyp(struct hsnap_symbols **symbols)
 
 static size_t first_at(const struct hsnap_ask *asks, size_t num_asks, uint64_t pc)
 {
-	size_t low = 0, high = num_asks;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (asks[middle].pc < pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(num_asks, i, asks[i].pc >= pc);
 	return low;
 }
 
@@ -112,14 +106,7 @@ enum hsnap_code hsnap_symbols_load(const struct hsnap_target *target, const stru
 
 const struct hsnap_dpc *hsnap_symbols_pc(const struct hsnap_symbols *symbols, uint64_t pc)
 {
-	size_t low = 0, high = symbols->pcs.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (symbols->pcs.items[middle].pc < pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(symbols->pcs.num, i, symbols->pcs.items[i].pc >= pc);
 	return low < symbols->pcs.num && symbols->pcs.items[low].pc == pc ? &symbols->pcs.items[low] : NULL;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capture/symbols/pcs.h"
+#include "snapshot/base/search.h"
 
 /* libstdc++, Itanium C++ ABI 3.4 (cxxabi.h is for C++ alone): malloc'ed, or NULL. */
 char *__cxa_demangle(const char *mangled, char *buffer, size_t *size, int *status);
@@ -89,14 +90,7 @@ static const char *cut_return_type(const char *name)
 
 static const struct symbol *find_symbol(const struct symbols *list, uint64_t address)
 {
-	size_t low = 0, high = list->num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (list->items[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(list->num, i, list->items[i].address > address);
 	/* Aliases and nested symbols: the nearest one that reaches so far. */
 	for (size_t i = low, tries = 0; i && tries < 16; i--, tries++) {
 		const struct symbol *symbol = &list->items[i - 1];
@@ -182,14 +176,7 @@ static int compare_classes(const void *a, const void *b)
 /* The only class of that name, or 0. */
 static hsnap_dtype_id find_class(const struct class_name *classes, size_t num, hsnap_string name)
 {
-	size_t low = 0, high = num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (classes[middle].name < name)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(num, i, classes[i].name >= name);
 	if (low == num || classes[low].name != name)
 		return 0;
 	return low + 1 < num && classes[low + 1].name == name ? 0 : classes[low].type;

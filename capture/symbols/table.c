@@ -5,6 +5,7 @@
 
 #include "capture/symbols/reader.h"
 #include "snapshot/base/hash.h"
+#include "snapshot/base/search.h"
 
 #define MAX_NAME 65536
 #define MAX_ALIASES 64
@@ -152,14 +153,7 @@ hsnap_string hsnap_table_file(struct hsnap_reader *reader, hsnap_die_key key, ui
 
 uint32_t hsnap_table_unit(const struct hsnap_reader *reader, hsnap_die_key key)
 {
-	size_t low = 0, high = reader->units.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (reader->units.items[middle].key <= key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(reader->units.num, i, reader->units.items[i].key > key);
 	return low ? (uint32_t)low - 1 : UINT32_MAX;
 }
 
@@ -168,14 +162,7 @@ uint32_t hsnap_table_unit(const struct hsnap_reader *reader, hsnap_die_key key)
 
 struct hsnap_raw_function *hsnap_table_function(struct hsnap_reader *reader, hsnap_die_key key)
 {
-	size_t low = 0, high = reader->functions.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (reader->functions.items[middle].key <= key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(reader->functions.num, i, reader->functions.items[i].key > key);
 	if (!low)
 		return NULL;
 	/* Up to the next function, or the end of its unit, all is its own. */

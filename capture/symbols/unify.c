@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "capture/symbols/reader.h"
+#include "snapshot/base/search.h"
 
 #define MAX_ROUNDS 64   /* a difference further away than this is not seen: hostile only */
 #define MAX_PASSES 4    /* of resolving declarations, each of which can settle others */
@@ -77,14 +78,7 @@ static bool list_definitions(struct hsnap_reader *reader, struct definitions *li
 /* The definitions of a declaration's name: [*ret_first, *ret_end) of the list. */
 static void find_definitions(const struct definitions *list, hsnap_string name, size_t *ret_first, size_t *ret_end)
 {
-	size_t low = 0, high = list->num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (list->items[middle].name < name)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(list->num, i, list->items[i].name >= name);
 	*ret_first = low;
 	while (low < list->num && list->items[low].name == name)
 		low++;

@@ -9,6 +9,7 @@
 #include "capture/target/scratch.h"
 #include "snapshot/base/pages.h"
 #include "snapshot/base/parallel.h"
+#include "snapshot/base/search.h"
 
 #define PAGE ((size_t)4096)
 #define SLICE ((size_t)16 << 20) /* that one thread faults in */
@@ -159,13 +160,6 @@ bool hsnap_copy_relieve(const struct hsnap_copy *copy)
 
 const struct hsnap_extent *hsnap_copy_find(const struct hsnap_copy *copy, uint64_t address)
 {
-	size_t low = 0, high = copy->num_extents;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (address < copy->extents[middle].end)
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	size_t low = hsnap_first(copy->num_extents, i, address < copy->extents[i].end);
 	return low < copy->num_extents ? &copy->extents[low] : NULL;
 }

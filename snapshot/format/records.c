@@ -2,6 +2,7 @@
 /* records.c - what each record of the file consists of. */
 #include <stdlib.h>
 
+#include "snapshot/base/search.h"
 #include "snapshot/format/codec.h"
 #include "snapshot/format/layout.h"
 
@@ -53,14 +54,7 @@ void hsnap_code_near(struct hsnap_codec *codec, uint64_t *value, uint64_t *last)
 
 static hsnap_string mapped(const struct hsnap_string_map *map, hsnap_string from)
 {
-	size_t low = 0, high = map->num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (map->items[middle].from < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(map->num, i, map->items[i].from >= from);
 	return low < map->num && map->items[low].from == from ? map->items[low].to : 0;
 }
 

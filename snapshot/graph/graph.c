@@ -3,6 +3,7 @@
 #include "snapshot/graph/graph.h"
 
 #include "snapshot/base/pages.h"
+#include "snapshot/base/search.h"
 
 static const char *const root_kind_names[HSNAP_NUM_ROOT_KINDS] = {
 	[HSNAP_ROOT_GLOBAL] = "global",       [HSNAP_ROOT_STATIC] = "static",
@@ -89,14 +90,7 @@ void hsnap_graph_deinit(struct hsnap_graph *graph)
 
 static const struct hsnap_big *find_big(const struct hsnap_graph *graph, hsnap_node_id node)
 {
-	size_t low = 0, high = graph->big.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (graph->big.items[middle].node < node)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(graph->big.num, i, graph->big.items[i].node >= node);
 	return low < graph->big.num && graph->big.items[low].node == node ? &graph->big.items[low] : NULL;
 }
 

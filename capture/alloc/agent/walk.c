@@ -13,6 +13,7 @@
 
 #include "capture/alloc/agent/reader.h"
 #include "capture/alloc/glibc/arena.h"
+#include "snapshot/base/search.h"
 
 #define PAGE 4096u
 #define MIN_CHUNK 32u
@@ -346,20 +347,11 @@ static bool is_linked(struct reader *reader, const struct unknown *u)
  * for itself: no record of it either.  The list of what has none is in order of address. */
 static bool names_its_cache(const struct reader *reader, const struct unknown *u)
 {
-	size_t low = 0, high = reader->unknown.num;
+	const struct unknown *all = reader->unknown.items;
 	if (reader->dir.glibc_minor < 29 || reader->dir.glibc_minor > 33 || u->usable + 8 > MAX_CACHED)
 		return false;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct unknown *cache = &reader->unknown.items[middle];
-		if (cache->address == u->second)
-			return hsnap_glibc_may_be_cache(cache->usable);
-		if (cache->address < u->second)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
+	size_t cache = hsnap_first(reader->unknown.num, i, all[i].address >= u->second);
+	return cache < reader->unknown.num && all[cache].address == u->second && hsnap_glibc_may_be_cache(all[cache].usable);
 }
 
 static bool is_cached(struct reader *reader, const struct unknown *u)

@@ -13,6 +13,7 @@
  * the right one, in fastbins, too.
  */
 #include "capture/alloc/glibc/walk.h"
+#include "snapshot/base/search.h"
 
 #define MAX_BINS 76u
 #define SMALL_BINS 64u
@@ -59,14 +60,7 @@ struct sorting {
 
 static const struct run *find_run(const struct walk *walk, uint64_t at)
 {
-	size_t low = 0, high = walk->runs.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (walk->runs.items[middle].start <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(walk->runs.num, i, walk->runs.items[i].start > at);
 	const struct run *run = low ? &walk->runs.items[low - 1] : NULL;
 	return run && run->kind != RUN_MAPPED && at <= run->last_block ? run : NULL;
 }
@@ -394,15 +388,8 @@ static bool may_have_mark(const struct sorting *sorting, const struct hsnap_bloc
 {
 	if (!sorting->own)
 		return sorting->mark && block->stack == (uint32_t)sorting->mark;
-	size_t low = 0, high = sorting->walk->proven.num;
 	const uint32_t *half = sorting->walk->proven.items;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (half[middle] < block->stack)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(sorting->walk->proven.num, i, half[i] >= block->stack);
 	return low < sorting->walk->proven.num && half[low] == block->stack;
 }
 

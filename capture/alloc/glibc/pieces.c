@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "capture/alloc/glibc/walk.h"
+#include "snapshot/base/search.h"
 
 #define MAX_AREA ((uint64_t)1 << 42)
 #define SURE 64            /* chunks that have to be whole before one that is not is stepped over */
@@ -231,14 +232,7 @@ static bool search_all(struct search *search, const struct hsnap_heap *known)
 
 static void anchor(struct search *search, uint32_t arena, uint64_t address)
 {
-	size_t low = 0, high = search->pieces.num;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (search->pieces.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = hsnap_first(search->pieces.num, i, search->pieces.items[i].start > address);
 	struct piece *piece = low ? &search->pieces.items[low - 1] : NULL;
 	if (!piece || address >= piece->end || piece->arena != UINT32_MAX)
 		return;

@@ -17,7 +17,7 @@
 #include "capture/freeze/freeze.h"
 #include "capture/freeze/pieces.h"
 #include "capture/freeze/unforked.h"
-#include "tests/capture/support/child.h"
+#include "tests/capture/freeze/patient.h"
 
 #define PAGE 4096
 
@@ -30,19 +30,6 @@ static void set_up(void)
 }
 
 TestSuite(clone, .init = set_up, .timeout = 60);
-
-static void sleep_ms(long ms)
-{
-	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
-}
-
-static struct child start_patient(const char *mode, const char *value)
-{
-	char line[256];
-	struct child patient = child_start(PATIENT, mode, value, NULL);
-	cr_assert(child_expect(&patient, "READY", line, sizeof(line)));
-	return patient;
-}
 
 static enum hsnap_code freeze_once(pid_t pid, struct hsnap_frozen *frozen, struct hsnap_error *err)
 {

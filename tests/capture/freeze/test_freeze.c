@@ -23,7 +23,7 @@
 #include "capture/freeze/signals.h"
 #include "capture/freeze/tracee.h"
 #include "capture/target/scratch.h"
-#include "tests/capture/support/child.h"
+#include "tests/capture/freeze/patient.h"
 
 static struct hsnap_proc proc;
 
@@ -33,19 +33,6 @@ static void set_up(void)
 }
 
 TestSuite(freeze, .init = set_up, .timeout = 60);
-
-static void sleep_ms(long ms)
-{
-	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
-}
-
-static struct child start_patient(const char *mode, const char *value)
-{
-	char line[256];
-	struct child patient = child_start(PATIENT, mode, value, NULL);
-	cr_assert(child_expect(&patient, "READY", line, sizeof(line)));
-	return patient;
-}
 
 /* Until one of its threads stands in state D, as it does in a vfork: "pid (comm) D …". */
 static void await_vfork(pid_t pid)

@@ -14,22 +14,9 @@
 
 #include "capture/freeze/inject.h"
 #include "capture/proc/proc.h"
-#include "tests/capture/support/child.h"
+#include "tests/capture/freeze/patient.h"
 
 TestSuite(inject, .timeout = 60);
-
-static void sleep_ms(long ms)
-{
-	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
-}
-
-static struct child start_patient(const char *mode, const char *value)
-{
-	char line[256];
-	struct child patient = child_start(PATIENT, mode, value, NULL);
-	cr_assert(child_expect(&patient, "READY", line, sizeof(line)));
-	return patient;
-}
 
 /* The patient noticed nothing; `descriptors` of ours may have stayed. */
 static void expect_unharmed(struct child *patient, int descriptors, const char *when)

@@ -25,19 +25,6 @@ static void set_up(void)
 
 TestSuite(precopy, .init = set_up, .timeout = 90);
 
-static void sleep_ms(long ms)
-{
-	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
-}
-
-static struct child start_ready(const char *program, const char *const *arguments)
-{
-	char line[256];
-	struct child child = child_start_as(false, NULL, program, arguments);
-	cr_assert(child_expect(&child, "READY", line, sizeof(line)));
-	return child;
-}
-
 static enum hsnap_code freeze_once(pid_t pid, uint64_t max_pause_ns, struct witness *witness,
 				   struct hsnap_frozen *frozen, struct hsnap_error *err)
 {
@@ -111,7 +98,7 @@ ParameterizedTestParameters(precopy, every_page_is_of_one_moment)
 
 ParameterizedTest(size_t *row, precopy, every_page_is_of_one_moment)
 {
-	struct child churner = start_ready(CHURNER, churns[*row].arguments);
+	struct child churner = child_start_ready(CHURNER, churns[*row].arguments);
 	struct witness witness;
 	struct hsnap_frozen frozen;
 	struct hsnap_error err;
@@ -145,7 +132,7 @@ ParameterizedTest(size_t *row, precopy, every_page_is_of_one_moment)
 
 Test(precopy, goes_on_unharmed)
 {
-	struct child patient = start_ready(PATIENT, (const char *const[]){ "busy", "24", NULL });
+	struct child patient = child_start_ready(PATIENT, (const char *const[]){ "busy", "24", NULL });
 	struct hsnap_frozen frozen;
 	struct hsnap_error err;
 	char line[256];
@@ -200,7 +187,7 @@ ParameterizedTest(size_t *row, precopy, killed_at_a_step)
 	char variable[64], pid[16], line[256];
 	if (steps[*row].by == (has_no_scan() ? WATCHED : SOFT))
 		cr_skip_test("%s is a step of other kernels", steps[*row].name);
-	struct child patient = start_ready(PATIENT, (const char *const[]){ "busy", "4", NULL });
+	struct child patient = child_start_ready(PATIENT, (const char *const[]){ "busy", "4", NULL });
 	snprintf(variable, sizeof(variable), "HEAPSNAP_STEP=%s", steps[*row].name);
 	snprintf(pid, sizeof(pid), "%d", patient.pid);
 	for (int i = 0; i < KILLS; i++) {
@@ -227,7 +214,7 @@ ParameterizedTest(size_t *row, precopy, killed_at_a_step)
 
 Test(precopy, its_own_userfaultfd_is_left_alone)
 {
-	struct child churner = start_ready(CHURNER, (const char *const[]){ "4", "watch", NULL });
+	struct child churner = child_start_ready(CHURNER, (const char *const[]){ "4", "watch", NULL });
 	struct hsnap_frozen frozen;
 	struct hsnap_error err;
 	if (has_no_scan())
@@ -241,7 +228,7 @@ Test(precopy, its_own_userfaultfd_is_left_alone)
 
 Test(precopy, a_pause_that_would_be_long_is_not_begun)
 {
-	struct child churner = start_ready(CHURNER, (const char *const[]){ "32", "write", NULL });
+	struct child churner = child_start_ready(CHURNER, (const char *const[]){ "32", "write", NULL });
 	struct hsnap_frozen frozen;
 	struct hsnap_error err;
 	enum hsnap_code code = freeze_once(churner.pid, 100000, NULL, &frozen, &err);
@@ -265,7 +252,7 @@ Test(precopy, absent_pages_stay_absent)
 {
 	if (has_no_scan())
 		cr_skip_test("64 GiB are looked at page by page here: that is slow");
-	struct child churner = start_ready(CHURNER, (const char *const[]){ "1", "sparse", NULL });
+	struct child churner = child_start_ready(CHURNER, (const char *const[]){ "1", "sparse", NULL });
 	struct hsnap_frozen frozen;
 	struct hsnap_error err;
 	uint64_t before = page_tables(churner.pid);
@@ -331,7 +318,7 @@ Test(precopy, eight_megabytes_of_headroom_are_enough)
 		cr_skip_test("64 GiB are looked at page by page here: that is slow");
 	if (!make_cgroup(cgroup, sizeof(cgroup), &limit, &usage))
 		cr_skip_test("no memory cgroup can be made here");
-	struct child churner = start_ready(CHURNER, (const char *const[]){ "4", "sparse", "write", NULL });
+	struct child churner = child_start_ready(CHURNER, (const char *const[]){ "4", "sparse", "write", NULL });
 	struct hsnap_frozen frozen;
 	struct hsnap_error err;
 	write_number(cgroup, "cgroup.procs", (unsigned long long)churner.pid);
@@ -354,7 +341,7 @@ Test(precopy, killed_at_random_moments)
 	char pid[16], line[256];
 	const char *all = getenv("HEAPSNAP_TEST_ALL");
 	const int kills = all && !strcmp(all, "yes") ? 200 : 20;
-	struct child patient = start_ready(PATIENT, (const char *const[]){ "busy", "32", NULL });
+	struct child patient = child_start_ready(PATIENT, (const char *const[]){ "busy", "32", NULL });
 	snprintf(pid, sizeof(pid), "%d", patient.pid);
 	srand(4711);
 	for (int i = 0; i < kills; i++) {

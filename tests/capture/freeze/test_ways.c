@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "capture/freeze/freeze.h"
-#include "tests/capture/support/child.h"
+#include "tests/capture/freeze/patient.h"
 
 static struct hsnap_proc proc;
 
@@ -37,19 +37,6 @@ static const char *const names[HSNAP_NUM_FREEZE_MODES] = { "auto", "copy", "prec
 		return cr_make_param_array(size_t, modes, HSNAP_NUM_FREEZE_MODES); \
 	} \
 	ParameterizedTest(size_t *mode, ways, test)
-
-static void sleep_ms(long ms)
-{
-	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
-}
-
-static struct child start_patient(const char *state, const char *value)
-{
-	char line[256];
-	struct child patient = child_start(PATIENT, state, value, NULL);
-	cr_assert(child_expect(&patient, "READY", line, sizeof(line)));
-	return patient;
-}
 
 /* A machine may not have a way; what it has not is told, and auto finds another. */
 static enum hsnap_code freeze_once(pid_t pid, size_t mode, struct hsnap_frozen *frozen, struct hsnap_error *err)

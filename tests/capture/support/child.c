@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define UNUSED_USER 64123
@@ -100,4 +101,17 @@ void child_kill(struct child *child)
 {
 	kill(child->pid, SIGKILL);
 	child_wait(child);
+}
+
+struct child child_start_ready(const char *program, const char *const *arguments)
+{
+	char line[256];
+	struct child child = child_start_as(false, NULL, program, arguments);
+	cr_assert(child_expect(&child, "READY", line, sizeof(line)));
+	return child;
+}
+
+void sleep_ms(long ms)
+{
+	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
 }

@@ -16,6 +16,8 @@ struct child {
 struct child child_start(const char *program, ...) __attribute__((sentinel));
 /* The same with a variable of the environment ("NAME=value"), as an unused user where `nobody`. */
 struct child child_start_as(bool nobody, const char *variable, const char *program, const char *const *arguments);
+/* Start one that says READY, and wait for that. */
+struct child child_start_ready(const char *program, const char *const *arguments);
 /* Wait for a line that starts so; the whole line is left in `line`.  false: the output ended before. */
 bool child_expect(struct child *child, const char *start, char *line, size_t size);
 /* Close its stdin and wait for its end; returns the exit status, or 128 + the signal. */
@@ -23,5 +25,7 @@ int child_finish(struct child *child);
 /* Its end, without closing anything first. */
 int child_wait(struct child *child);
 void child_kill(struct child *child);
+
+void sleep_ms(long ms);
 
 #endif

@@ -5,8 +5,6 @@
 #include "capture/naming/index.h"
 #include "world.h"
 
-#define STACK(w, ...) world_stack((w), (const uint64_t[]){ __VA_ARGS__, 0 })
-
 Test(connect, an_empty_process_is_an_empty_graph)
 {
 	struct world *w = world_create();

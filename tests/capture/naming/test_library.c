@@ -7,14 +7,9 @@
 #include "capture/naming/shorten.h"
 #include "world.h"
 
-#define STACK(w, ...) world_stack((w), (const uint64_t[]){ __VA_ARGS__, 0 })
-#define MEMBERS(w, type, ...) \
-	world_members((w), (type), sizeof((const struct world_member[]){ __VA_ARGS__ }) / sizeof(struct world_member), \
-		      (const struct world_member[]){ __VA_ARGS__ })
 #define ARGUMENTS(w, type, ...) \
 	world_arguments((w), (type), sizeof((const hsnap_dtype_id[]){ __VA_ARGS__ }) / sizeof(hsnap_dtype_id), \
 			(const hsnap_dtype_id[]){ __VA_ARGS__ })
-#define STRUCT HSNAP_DTYPE_STRUCT
 #define STRING_NAME "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
 
 /* struct Line { char *text; uint64_t n; } and containers of it. */

@@ -271,3 +271,17 @@ const char *world_edges(struct world *w)
 	}
 	return w->text;
 }
+
+struct basics make_basics(struct world *w)
+{
+	struct basics t;
+	t.byte = world_type(w, "char", HSNAP_DTYPE_BYTE, 1);
+	t.number = world_type(w, "unsigned long", HSNAP_DTYPE_SCALAR, 8);
+	t.node = world_type(w, "Node", STRUCT, 32);
+	t.node_pointer = world_pointer(w, t.node);
+	t.byte_pointer = world_pointer(w, t.byte);
+	t.void_pointer = world_pointer(w, 0);
+	MEMBERS(w, t.node, { "next", 0, t.node_pointer }, { "key", 8, t.byte_pointer },
+		{ "value", 16, t.void_pointer }, { "hash", 24, t.number });
+	return t;
+}

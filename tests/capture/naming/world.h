@@ -69,4 +69,17 @@ const char *world_rows(struct world *w);
 /* "g_books>1 1>2? …": edges from roots and blocks, weak ones with "?"; blocks count from 1. */
 const char *world_edges(struct world *w);
 
+#define STACK(w, ...) world_stack((w), (const uint64_t[]){ __VA_ARGS__, 0 })
+#define MEMBERS(w, type, ...) \
+	world_members((w), (type), sizeof((const struct world_member[]){ __VA_ARGS__ }) / sizeof(struct world_member), \
+		      (const struct world_member[]){ __VA_ARGS__ })
+#define STRUCT HSNAP_DTYPE_STRUCT
+
+/* struct Node { struct Node *next; char *key; void *value; uint64_t hash; } and what it is made of. */
+struct basics {
+	hsnap_dtype_id byte, number, node, node_pointer, byte_pointer, void_pointer;
+};
+
+struct basics make_basics(struct world *w);
+
 #endif

@@ -109,6 +109,16 @@ static void make_heap(struct world *w)
 	cr_assert(hsnap_vec_push(&w->heap.arenas, (struct hsnap_arena){ .address = 0x6000, .system = UINT64_MAX }));
 }
 
+/* The writer refuses what readers would not believe. */
+static void expect_writable(const struct hsnap_snapshot *snapshot)
+{
+	struct hsnap_error err = { 0 };
+	char path[] = "/tmp/hsnap-account-XXXXXX";
+	close(mkstemp(path));
+	cr_expect_eq(hsnap_snapshot_write(snapshot, path, true, NULL, &err), HSNAP_OK, "%s", err.message);
+	unlink(path);
+}
+
 Test(account, every_byte_has_its_line)
 {
 	struct world w;
@@ -230,11 +240,7 @@ Test(account, lies_change_lines_and_never_the_sum)
 	cr_expect_eq(sums.parts[HSNAP_PART_AGENT], 22 * PAGE);
 	cr_expect_eq(sums.overhead + (sums.live - sums.live_absent) + sums.free, 0, "all of the heap is called the agent's");
 	cr_expect_eq(w.snapshot->account_arenas.items[0].system, 0);
-	struct hsnap_error err = { 0 };
-	char path[] = "/tmp/hsnap-account-XXXXXX";
-	close(mkstemp(path));
-	cr_expect_eq(hsnap_snapshot_write(w.snapshot, path, true, NULL, &err), HSNAP_OK, "%s", err.message);
-	unlink(path);
+	expect_writable(w.snapshot);
 	destroy(&w);
 }
 
@@ -249,11 +255,7 @@ Test(account, a_core_with_impossible_mappings_can_be_written)
 	cr_expect(!sums.rss_known);
 	for (size_t i = 0; i < w.snapshot->account_parts.num; i++)
 		cr_expect_leq(w.snapshot->account_parts.items[i].size, HSNAP_ACCOUNT_MAX);
-	struct hsnap_error err = { 0 };
-	char path[] = "/tmp/hsnap-account-XXXXXX";
-	close(mkstemp(path));
-	cr_expect_eq(hsnap_snapshot_write(w.snapshot, path, true, NULL, &err), HSNAP_OK, "%s", err.message);
-	unlink(path);
+	expect_writable(w.snapshot);
 	destroy(&w);
 }
 

@@ -36,6 +36,8 @@ struct unknown {
 	uint64_t address, usable;
 	uint64_t first, second; /* its first two words */
 	uint32_t arena;
+	uint64_t end_word, place; /* of its last word */
+	bool hit;                 /* that may be a record whose first byte was written over */
 };
 
 struct reader {

@@ -183,9 +183,12 @@ static bool add_free(struct reader *reader, const struct chunk *chunk, uint32_t 
 	return hsnap_vec_push(&reader->heap->free, free);
 }
 
-static bool add_unknown(struct reader *reader, const struct chunk *chunk, uint32_t arena)
+static bool add_unknown(struct reader *reader, const struct chunk *chunk, uint32_t arena, bool hit)
 {
-	struct unknown unknown = { .address = chunk->at + 16, .usable = chunk->size - 8, .arena = arena };
+	struct unknown unknown = {
+		.address = chunk->at + 16, .usable = chunk->size - 8, .arena = arena, .end_word = chunk->end_word,
+		.place = chunk->place, .hit = hit,
+	};
 	if (!hsnap_reader_word(reader, chunk->at + 16, &unknown.first) ||
 	    !hsnap_reader_word(reader, chunk->at + 24, &unknown.second))
 		unknown.first = unknown.second = 0;
@@ -223,9 +226,10 @@ static bool add_chunk(struct reader *reader, const struct chunk *chunk, uint32_t
 	}
 	if (word == chunk->size)
 		return add_free(reader, chunk, arena, HSNAP_FREE_CACHED);
+	/* Twelve bits of a check hold by chance in one of 4,096 words that are no record. */
 	if (!(differs & ~HSNAP_TRAILER_HIT_BYTE) && state & HSNAP_WIRE_LIVE)
-		return add_recorded(reader, chunk, HSNAP_BLOCK_OVERRUN);
-	return chunk->may_be_top ? add_free(reader, chunk, arena, HSNAP_FREE_TOP) : add_unknown(reader, chunk, arena);
+		return add_unknown(reader, chunk, arena, true);
+	return chunk->may_be_top ? add_free(reader, chunk, arena, HSNAP_FREE_TOP) : add_unknown(reader, chunk, arena, false);
 }
 
 /* ---- spans ---- */
@@ -379,9 +383,14 @@ static bool settle(struct reader *reader)
 	size_t before = heap->blocks.num, free_before = heap->free.num;
 	for (size_t i = 0; i < reader->unknown.num; i++) {
 		const struct unknown *u = &reader->unknown.items[i];
+		struct chunk chunk = { .at = u->address - 16, .size = u->usable + 8, .end_word = u->end_word, .place = u->place };
 		if (is_cached(reader, u)) {
-			struct chunk chunk = { .at = u->address - 16, .size = u->usable + 8 };
 			if (!add_free(reader, &chunk, u->arena, HSNAP_FREE_CACHED))
+				return false;
+			continue;
+		}
+		if (u->hit) {
+			if (!add_recorded(reader, &chunk, HSNAP_BLOCK_OVERRUN))
 				return false;
 			continue;
 		}

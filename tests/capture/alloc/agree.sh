@@ -62,6 +62,9 @@ shapes)
 		shape "$way" "agent ledger info" env LD_PRELOAD="$AGENT" "$HEAPS" "$way"
 		shape "$way, unprepared" "ledger info" "$HEAPS" "$way"
 	done
+	# Thousands of chunks that glibc freed by itself lie in the cache, with a program's bytes at their ends.
+	shape "cut-from-dirt" "agent ledger info" env GLIBC_TUNABLES=glibc.malloc.tcache_count=60000 LD_PRELOAD="$AGENT" \
+		"$HEAPS" cut-from-dirt
 	shape "two libcs" ledger "$HEAPS" second-libc # of the second one the agent and glibc's sums know nothing
 	for tune in MALLOC_ARENA_MAX=1 MALLOC_PERTURB_=165 MALLOC_MMAP_THRESHOLD_=20000 MALLOC_TOP_PAD_=3000000 \
 		GLIBC_TUNABLES=glibc.malloc.tcache_count=0 GLIBC_TUNABLES=glibc.malloc.tcache_count=120 \

@@ -315,6 +315,20 @@ static void aligned(void)
 		note(lines(1), memalign((size_t)65536 << i, 300000));
 }
 
+/* Of each a piece is cut off and freed by glibc itself, with what stood in it before: at its end a word
+ * that is no record of the agent's, but has the bit of a live one. */
+static void cut_from_dirt(void)
+{
+	unsigned char *dirt[100];
+	for (int i = 0; i < 100; i++)
+		memset(dirt[i] = malloc(100000), 0x51, 100000);
+	take(lines(1), 64); /* keeps the top from being given back */
+	for (int i = 0; i < 100; i++)
+		free(dirt[i]);
+	for (int i = 0; i < 30000; i++)
+		note(lines(1), memalign(128, 40));
+}
+
 static void resized(void)
 {
 	struct ledger_line *line = lines(4000);
@@ -460,6 +474,7 @@ static const struct {
 	{ "heaps", heaps },		{ "shrunk-heaps", shrunk_heaps },
 	{ "one-arena", one_arena },	{ "small-mappings", small_mappings },
 	{ "large-in-heaps", large_in_heaps }, { "aligned", aligned },
+	{ "cut-from-dirt", cut_from_dirt },
 	{ "resized", resized },		{ "trimmed", trimmed },
 	{ "nearly-nothing", nearly_nothing }, { "gone-threads", gone_threads },
 	{ "forked", forked },		{ "churner", churner },

@@ -138,8 +138,7 @@ static void print_head(const struct view *view, const char *path)
 			  facts->basis == HSNAP_BASIS_REQUESTED ? "requested" : "usable");
 	hsnap_print(view->emit, hsnap_line_text(&line));
 	hsnap_line_deinit(&line);
-	hsnap_print_partial(view->emit, view->snapshot);
-	hsnap_print_notes(view->emit, view->snapshot);
+	hsnap_print_reservations(view->emit, &path, &view->snapshot, 1);
 	hsnap_print(view->emit, "\n");
 }
 

@@ -129,25 +129,6 @@ static void add_growth(const struct hsnap_diff_view *view, struct hsnap_line *to
 	hsnap_line_add(to, "\n");
 }
 
-/* Which of the files is incomplete, and why. */
-static void print_reservations(const struct hsnap_diff_view *view)
-{
-	struct hsnap_line line = { 0 };
-	for (size_t i = 0; i < view->diff->num_snapshots; i++) {
-		const struct hsnap_snapshot *snapshot = view->snapshots[i];
-		for (size_t r = 0; r < snapshot->partial_reasons.num; r++) {
-			hsnap_line_add(&line, "partial  ");
-			hsnap_line_add_escaped(&line, view->paths[i], view->emit->charset);
-			hsnap_line_add(&line, ": ");
-			hsnap_line_add_escaped(&line, hsnap_text(snapshot, snapshot->partial_reasons.items[r]),
-						 view->emit->charset);
-			hsnap_line_add(&line, "\n");
-		}
-	}
-	hsnap_print(view->emit, hsnap_line_text(&line));
-	hsnap_line_deinit(&line);
-}
-
 static void print_head(const struct hsnap_diff_view *view)
 {
 	struct hsnap_line text = { 0 };
@@ -155,7 +136,7 @@ static void print_head(const struct hsnap_diff_view *view)
 	add_growth(view, &text);
 	hsnap_print(view->emit, hsnap_line_text(&text));
 	hsnap_line_deinit(&text);
-	print_reservations(view);
+	hsnap_print_reservations(view->emit, view->paths, view->snapshots, view->diff->num_snapshots);
 	hsnap_print(view->emit, "\n");
 }
 

@@ -2,6 +2,8 @@
 /* head.c - which snapshot an answer is about. */
 #include "cli/head.h"
 
+#include <string.h>
+
 #include "cli/account.h"
 
 void hsnap_add_process(struct hsnap_line *to, const struct hsnap_emit *emit,
@@ -21,33 +23,86 @@ void hsnap_add_head(struct hsnap_line *to, const struct hsnap_emit *emit, const 
 	hsnap_add_process(to, emit, snapshot);
 }
 
-static void print_clause(struct hsnap_emit *emit, const char *word, const char *clause)
+struct clauses {
+	struct hsnap_line *to;
+	const struct hsnap_emit *emit;
+	const char *path; /* whose they are, where that has to be said; or NULL */
+	const char *word;
+};
+
+static void add_clause(const struct clauses *clauses, const char *clause)
+{
+	size_t start = clauses->to->num;
+	hsnap_line_add(clauses->to, clauses->word);
+	hsnap_line_pad(clauses->to, start, 9);
+	if (clauses->path) {
+		hsnap_line_add_escaped(clauses->to, clauses->path, clauses->emit->charset);
+		hsnap_line_add(clauses->to, ": ");
+	}
+	hsnap_line_add_escaped(clauses->to, clause, clauses->emit->charset);
+	hsnap_line_add(clauses->to, "\n");
+}
+
+static void add_counted(const struct clauses *clauses, uint64_t blocks, const char *what)
 {
 	struct hsnap_line line = { 0 };
-	hsnap_line_add(&line, word);
-	hsnap_line_pad(&line, 0, 9);
-	hsnap_line_add_escaped(&line, clause, emit->charset);
-	hsnap_line_add(&line, "\n");
-	hsnap_print(emit, hsnap_line_text(&line));
+	hsnap_line_addf(&line, "%s %s", hsnap_plural(blocks, "block").text, what);
+	if (blocks)
+		add_clause(clauses, hsnap_line_text(&line));
 	hsnap_line_deinit(&line);
 }
 
-void hsnap_print_partial(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot)
+static void add_partial(const struct clauses *clauses, const struct hsnap_snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->partial_reasons.num; i++)
-		print_clause(emit, "partial", hsnap_text(snapshot, snapshot->partial_reasons.items[i]));
+		add_clause(clauses, hsnap_text(snapshot, snapshot->partial_reasons.items[i]));
 }
 
-void hsnap_print_notes(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot)
+static void add_notes(const struct clauses *clauses, const struct hsnap_snapshot *snapshot)
 {
-	const struct hsnap_facts *facts = &snapshot->facts;
 	for (size_t i = 0; i < snapshot->notes.num; i++)
-		print_clause(emit, "note", hsnap_text(snapshot, snapshot->notes.items[i]));
-	if (facts->overruns)
-		hsnap_printf(emit, "note     %s written past their end\n", hsnap_plural(facts->overruns, "block").text);
-	if (facts->no_record)
-		hsnap_printf(emit, "note     %s without a record of the agent, counted with usable size\n",
-			     hsnap_plural(facts->no_record, "block").text);
+		add_clause(clauses, hsnap_text(snapshot, snapshot->notes.items[i]));
+	add_counted(clauses, snapshot->facts.overruns, "written past their end");
+	add_counted(clauses, snapshot->facts.no_record, "without a record of the agent, counted with usable size");
+}
+
+/* Has every snapshot the same to say?  Then whose it is need not be said. */
+static bool are_alike(struct clauses clauses, void (*add)(const struct clauses *, const struct hsnap_snapshot *),
+		      const struct hsnap_snapshot *const *snapshots, size_t num)
+{
+	struct hsnap_line first = { 0 }, other = { 0 };
+	bool alike = true;
+	clauses.to = &first;
+	add(&clauses, snapshots[0]);
+	clauses.to = &other;
+	for (size_t i = 1; i < num && alike; i++) {
+		hsnap_line_clear(&other);
+		add(&clauses, snapshots[i]);
+		alike = !strcmp(hsnap_line_text(&first), hsnap_line_text(&other));
+	}
+	hsnap_line_deinit(&first);
+	hsnap_line_deinit(&other);
+	return alike;
+}
+
+void hsnap_print_reservations(struct hsnap_emit *emit, const char *const *paths,
+			      const struct hsnap_snapshot *const *snapshots, size_t num)
+{
+	static const struct {
+		const char *word;
+		void (*add)(const struct clauses *clauses, const struct hsnap_snapshot *snapshot);
+	} kinds[] = { { "partial", add_partial }, { "note", add_notes } };
+	struct hsnap_line line = { 0 };
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+		struct clauses clauses = { .to = &line, .emit = emit, .word = kinds[k].word };
+		bool alike = are_alike(clauses, kinds[k].add, snapshots, num);
+		for (size_t i = 0; i < (alike ? 1 : num); i++) {
+			clauses.path = alike ? NULL : paths[i];
+			kinds[k].add(&clauses, snapshots[i]);
+		}
+	}
+	hsnap_print(emit, hsnap_line_text(&line));
+	hsnap_line_deinit(&line);
 }
 
 static void emit_named(struct hsnap_emit *emit, const struct hsnap_facts *facts)

@@ -20,11 +20,10 @@ static inline const char *hsnap_at_most(const struct hsnap_snapshot *snapshot)
 	return snapshot->facts.basis == HSNAP_BASIS_USABLE ? "at most " : "";
 }
 
-/* Lines for what was not captured. */
-void hsnap_print_partial(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot);
-
-/* And for what was written past its end, has no record, and other notes. */
-void hsnap_print_notes(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot);
+/* Lines for what was not captured, what was written past its end or has no record, and other notes, of
+ * one file or of several: where they differ each line begins with its file. */
+void hsnap_print_reservations(struct hsnap_emit *emit, const char *const *paths,
+			      const struct hsnap_snapshot *const *snapshots, size_t num);
 
 /* The "snapshot" object of every schema. */
 void hsnap_emit_snapshot(struct hsnap_emit *emit, const char *key, const char *path,

@@ -26,7 +26,8 @@ static int open_live(const struct hsnap_options *options, const char *path, stru
 {
 	char name[32];
 	if (path)
-		return hsnap_wrong_use(NULL, "%s: -p and the snapshot '%s' exclude each other", options->command->name, path);
+		return hsnap_wrong_use("leave one of them out", "%s: -p and the snapshot '%s' exclude each other",
+				       options->command->name, path);
 	snprintf(name, sizeof(name), "pid %llu", (unsigned long long)options->pid);
 	ret->path = strdup(name);
 	return ret->path ? hsnap_live_take(options, &ret->snapshot) : out_of_memory(options);

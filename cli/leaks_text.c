@@ -150,7 +150,7 @@ static void print_head(const struct hsnap_leaks_view *view)
 	hsnap_line_add(&line, "\n");
 	hsnap_print(view->emit, hsnap_line_text(&line));
 	hsnap_line_deinit(&line);
-	hsnap_print_partial(view->emit, view->snapshot);
+	hsnap_print_reservations(view->emit, &view->path, &view->snapshot, 1);
 	if (!leaks->count) {
 		hsnap_printf(view->emit, "no leaks: every one of the %s is reached from a root\n",
 			     hsnap_plural(view->snapshot->graph.num_blocks, "block").text);

@@ -3,7 +3,6 @@
 #include "cli/live.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -59,28 +58,20 @@ static void clear_progress(const struct progress *progress)
 		fputs("\r\033[K", stderr);
 }
 
-/* HSNAP_GO_ON, or the exit status. */
-static int ask_for(const struct hsnap_options *options, struct hsnap_take_options *ret)
+static struct hsnap_take_options ask_for(const struct hsnap_options *options)
 {
-	if (options->pid > INT_MAX)
-		return hsnap_wrong_use("heapsnap take -p PID", "%s: no process has the number %" PRIu64,
-				       options->command->name, options->pid);
-	*ret = (struct hsnap_take_options){
+	return (struct hsnap_take_options){
 		.pid = (pid_t)options->pid, .core = options->core, .exe = options->exe,
 		.from = (enum hsnap_heap_from)options->allocator, .freeze = (enum hsnap_freeze_mode)options->freeze,
 		.max_pause_ns = (options->max_pause < UINT64_MAX / 1000000 ? options->max_pause : 0) * 1000000,
 		.scratch = options->scratch, .suspend_seccomp = options->suspend_seccomp, .interrupted = &interrupted,
 	};
-	return HSNAP_GO_ON;
 }
 
 int hsnap_live_forecast(const struct hsnap_options *options, struct hsnap_forecast *ret)
 {
 	struct hsnap_error err = { 0 };
-	struct hsnap_take_options how;
-	int status = ask_for(options, &how);
-	if (status != HSNAP_GO_ON)
-		return status;
+	struct hsnap_take_options how = ask_for(options);
 	enum hsnap_code code = hsnap_capture_forecast(&how, ret, &err);
 	return code ? hsnap_report(&err, HSNAP_DOING_CAPTURE) : HSNAP_GO_ON;
 }
@@ -89,10 +80,7 @@ int hsnap_live_take(const struct hsnap_options *options, struct hsnap_snapshot *
 {
 	struct progress progress = { 0 };
 	struct hsnap_error err = { 0 };
-	struct hsnap_take_options how;
-	int status = ask_for(options, &how);
-	if (status != HSNAP_GO_ON)
-		return status;
+	struct hsnap_take_options how = ask_for(options);
 	how.progress = isatty(STDERR_FILENO) && !options->quiet ? show_progress : NULL;
 	how.progress_context = &progress;
 	catch_signals();

@@ -3,11 +3,13 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/emit.h"
 #include "cli/report.h"
+#include "cli/text.h"
 
 static const char *const by_choices[] = { "bytes", "count", NULL };
 /* In the order of enum hsnap_freeze_mode and enum hsnap_heap_from. */
@@ -28,7 +30,7 @@ const struct hsnap_option hsnap_option_table[] = {
 	    "how call stacks are found (auto: by frame pointers where the program has them)"),
 	ROW("children", 0, CHOICE, HSNAP_CMD_RUN, children, "yes|no", hsnap_children_choices, AGENT,
 	    "load the agent into what CMD starts, too (yes)"),
-	ROW("pid", 'p', NUMBER, HSNAP_CMD_TAKE, pid, "PID", NULL, CAPTURE, "the process"),
+	ROW("pid", 'p', PID, HSNAP_CMD_TAKE, pid, "PID", NULL, CAPTURE, "the process"),
 	ROW("core", 0, TEXT, HSNAP_CMD_TAKE, core, "CORE", NULL, CAPTURE, "a core file in place of a process"),
 	ROW("exe", 0, TEXT, HSNAP_CMD_TAKE, exe, "FILE", NULL, CAPTURE, "the core's executable, where it has moved"),
 	ROW("allocator", 0, CHOICE, HSNAP_CMD_TAKE, allocator, "auto|agent|glibc", allocator_choices, CAPTURE,
@@ -46,7 +48,7 @@ const struct hsnap_option hsnap_option_table[] = {
 	    "keep the copied pages in a file there, not in memory"),
 	ROW("suspend-seccomp", 0, FLAG, HSNAP_CMD_TAKE, suspend_seccomp, NULL, NULL, STILL,
 	    "lift its seccomp filter for the moment of a call"),
-	ROW("pid", 'p', NUMBER, HSNAP_CMD_SHOW | HSNAP_CMD_WHY | HSNAP_CMD_LEAKS, pid, "PID", NULL, ANSWER,
+	ROW("pid", 'p', PID, HSNAP_CMD_SHOW | HSNAP_CMD_WHY | HSNAP_CMD_LEAKS, pid, "PID", NULL, ANSWER,
 	    "a live process in place of a snapshot"),
 	ROW("by", 0, CHOICE, HSNAP_CMD_READERS, by, "bytes|count", by_choices, ANSWER,
 	    "rank by this (bytes)"),
@@ -110,6 +112,51 @@ static bool parse_number(const char *text, uint64_t *ret)
 	return !errno && !*end;
 }
 
+/* "heapsnap take -p 4711"; of who asks for another process. */
+static void add_with_pid(struct hsnap_line *to, const struct hsnap_command *command, const char *pid)
+{
+	hsnap_line_addf(to, "heapsnap %s -p %s%s", command->name, pid, command->min_args ? " TYPE" : "");
+}
+
+/* What stands for a process and is no number may be its name. */
+static int wrong_pid(const struct hsnap_command *command, const char *value)
+{
+	struct hsnap_line hint = { 0 };
+	if (*value && strspn(value, " ,+-0123456789") < strlen(value)) {
+		hsnap_line_add(&hint, "pgrep -x ");
+		hsnap_line_add_quoted(&hint, value);
+		hsnap_line_add(&hint, " tells the number where that is its name: ");
+	} else {
+		hsnap_line_add(&hint, "ps -e tells the number of each: ");
+	}
+	add_with_pid(&hint, command, "PID");
+	int status = hsnap_wrong_use(hsnap_line_text(&hint), "%s: -p wants the number of one process, not '%s'",
+				     command->name, value);
+	hsnap_line_deinit(&hint);
+	return status;
+}
+
+static int second_pid(const struct hsnap_command *command, const char *value)
+{
+	struct hsnap_line hint = { 0 };
+	hsnap_line_add(&hint, "one after the other: ");
+	add_with_pid(&hint, command, value);
+	int status = hsnap_wrong_use(hsnap_line_text(&hint), "%s: one process at a time, not %s as well", command->name, value);
+	hsnap_line_deinit(&hint);
+	return status;
+}
+
+static int store_pid(const struct hsnap_command *command, uint64_t *field, const char *value)
+{
+	uint64_t pid;
+	if (!parse_number(value, &pid) || !pid || pid > INT_MAX)
+		return wrong_pid(command, value);
+	if (*field && *field != pid)
+		return second_pid(command, value);
+	*field = pid;
+	return HSNAP_GO_ON;
+}
+
 /* Store one option's value; HSNAP_GO_ON or the exit status. */
 static int store(const struct parse *parse, const struct hsnap_option *option, const char *value)
 {
@@ -122,6 +169,8 @@ static int store(const struct parse *parse, const struct hsnap_option *option, c
 	case HSNAP_OPTION_TEXT:
 		*(const char **)field = value;
 		return HSNAP_GO_ON;
+	case HSNAP_OPTION_PID:
+		return store_pid(parse->options->command, field, value);
 	case HSNAP_OPTION_NUMBER:
 	case HSNAP_OPTION_TOP:
 		if (!parse_number(value, field))
@@ -185,6 +234,16 @@ static int parse_letters(struct parse *parse, const char *word)
 	return HSNAP_GO_ON;
 }
 
+/* `heapsnap take 4711` */
+static int bare_pid(const struct hsnap_command *command, const char *pid)
+{
+	struct hsnap_line hint = { 0 };
+	add_with_pid(&hint, command, pid);
+	int status = hsnap_wrong_use(hsnap_line_text(&hint), "%s: a process is named with -p", command->name);
+	hsnap_line_deinit(&hint);
+	return status;
+}
+
 static int check_operands(const struct parse *parse)
 {
 	const struct hsnap_options *options = parse->options;
@@ -192,9 +251,13 @@ static int check_operands(const struct parse *parse)
 	if (options->num_args < command->min_args)
 		return hsnap_wrong_use(parse->hint, "%s: operands are missing: heapsnap %s %s", command->name, command->name,
 				       command->usage);
-	if (command->max_args >= 0 && options->num_args > command->max_args)
+	const char *more = command->max_args >= 0 && options->num_args > command->max_args ? options->args[command->max_args] : NULL;
+	uint64_t pid;
+	if (more && command->bit == HSNAP_CMD_TAKE && parse_number(more, &pid))
+		return options->pid ? second_pid(command, more) : bare_pid(command, more);
+	if (more)
 		return hsnap_wrong_use(parse->hint, "%s: '%s' is one operand too many", command->name,
-				       options->args[command->max_args]);
+				       more);
 	if (options->json && options->csv)
 		return hsnap_wrong_use(parse->hint, "%s: --json and --csv exclude each other", command->name);
 	return HSNAP_GO_ON;

@@ -50,6 +50,7 @@ enum hsnap_option_kind {
 	HSNAP_OPTION_FLAG,   /* bool */
 	HSNAP_OPTION_TEXT,   /* const char * */
 	HSNAP_OPTION_NUMBER, /* uint64_t, decimal */
+	HSNAP_OPTION_PID,    /* uint64_t, decimal, the number of a process, once */
 	HSNAP_OPTION_TOP,    /* uint64_t, decimal, 0 is UINT64_MAX */
 	HSNAP_OPTION_CHOICE, /* uint64_t, index into choices */
 };

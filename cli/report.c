@@ -51,14 +51,21 @@ int hsnap_report(const struct hsnap_error *err, enum hsnap_doing doing)
 	return hsnap_exit_status(err->code, doing);
 }
 
+/* As long as it is: what is cut may be the very path, or the command, that is needed. */
+static void print_formatted(const char *before, const char *format, va_list args)
+{
+	struct hsnap_line line = { 0 };
+	hsnap_line_addv(&line, format, args);
+	print_line(before, hsnap_line_text(&line));
+	hsnap_line_deinit(&line);
+}
+
 int hsnap_wrong_use(const char *hint, const char *format, ...)
 {
-	char text[1024];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	print_formatted("heapsnap: cannot ", format, args);
 	va_end(args);
-	print_line("heapsnap: cannot ", text);
 	if (hint)
 		print_line("hint: ", hint);
 	return HSNAP_EXIT_USAGE;
@@ -66,10 +73,8 @@ int hsnap_wrong_use(const char *hint, const char *format, ...)
 
 void hsnap_say(const char *format, ...)
 {
-	char text[1024];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	print_formatted("heapsnap: ", format, args);
 	va_end(args);
-	print_line("heapsnap: ", text);
 }

@@ -54,11 +54,16 @@ void hsnap_line_add(struct hsnap_line *buffer, const char *text)
 
 void hsnap_line_addf(struct hsnap_line *buffer, const char *format, ...)
 {
-	char *text = NULL;
 	va_list args;
 	va_start(args, format);
-	int len = vasprintf(&text, format, args);
+	hsnap_line_addv(buffer, format, args);
 	va_end(args);
+}
+
+void hsnap_line_addv(struct hsnap_line *buffer, const char *format, va_list args)
+{
+	char *text = NULL;
+	int len = vasprintf(&text, format, args);
 	if (len < 0) {
 		buffer->failed = true;
 		return;

@@ -7,6 +7,7 @@
 #ifndef HSNAP_CLI_TEXT_H
 #define HSNAP_CLI_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,8 @@ void hsnap_line_add(struct hsnap_line *buffer, const char *text);
 void hsnap_line_add_len(struct hsnap_line *buffer, const char *text, size_t len);
 void hsnap_line_addf(struct hsnap_line *buffer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+void hsnap_line_addv(struct hsnap_line *buffer, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
 /* Blanks until the text since byte `start` is `width` columns wide. */
 void hsnap_line_pad(struct hsnap_line *buffer, size_t start, size_t width);
 /* "" while nothing was added. */

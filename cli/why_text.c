@@ -232,7 +232,7 @@ static void print_head(const struct hsnap_why_view *view)
 		hsnap_line_addf(&line, "unreachable: %s\n", hsnap_grouped(why->unreachable_count).text);
 	hsnap_print(view->emit, hsnap_line_text(&line));
 	hsnap_line_deinit(&line);
-	hsnap_print_partial(view->emit, view->snapshot);
+	hsnap_print_reservations(view->emit, &view->path, &view->snapshot, 1);
 }
 
 static void print_unreachable(const struct hsnap_why_view *view)

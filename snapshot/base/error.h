@@ -32,12 +32,13 @@ struct hsnap_error {
 	enum hsnap_code code;
 	int sys_errno;     /* errno value; 0 unless code is HSNAP_IO */
 	uint64_t where;    /* bytes into the file, or target address; 0 if neither */
-	char message[232]; /* one line, "cannot open 'x': why", no full stop */
-	char hint[232];    /* the mend, for a `hint:` line; empty if there is none */
+	char message[1024]; /* one line, "cannot open 'x': why", no full stop */
+	char hint[1024];    /* the mend, for a `hint:` line; empty if there is none */
 };
 
 /* Fill *err (may be NULL) and return code: raising an error is one line.  Clears the hint.
- * For HSNAP_IO errno is saved in sys_errno before anything else. */
+ * For HSNAP_IO errno is saved in sys_errno before anything else.  Of a message or hint that is too
+ * long (paths) the middle is left out, with " ... " in its place: its end says why. */
 enum hsnap_code hsnap_fail(struct hsnap_error *err, enum hsnap_code code, uint64_t where,
 			   const char *format, ...) HSNAP_PRINTF(4, 5);
 /* Put "<what we were doing>: " before the message on the way up; returns code. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_base.c - strings, varints, errors and vectors of snapshot/base. */
 #include <criterion/criterion.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "snapshot/base/bytes.h"
@@ -60,6 +61,36 @@ Test(base, errors_grow_context_and_keep_the_hint)
 	cr_assert_str_eq(err.hint, "try 7");
 	cr_assert_eq(err.where, 12);
 	cr_assert_eq(hsnap_fail(NULL, HSNAP_IO, 0, "nobody listens"), HSNAP_IO);
+}
+
+/* Paths are long, and their reason stands at the end: the middle is what is left out, and that shows. */
+Test(base, errors_too_long_are_cut_where_it_hurts_least)
+{
+	struct hsnap_error err;
+	char path[4096];
+	memset(path, 'x', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	hsnap_fail(&err, HSNAP_IO, 0, "cannot open '%s': no such file", path);
+	hsnap_hint(&err, err.code, "look at '%s' first", path);
+	cr_expect_eq(strlen(err.message), sizeof(err.message) - 1);
+	cr_expect(!strncmp(err.message, "cannot open 'xxx", 16) && strstr(err.message, "x ... x"));
+	cr_expect_str_eq(err.message + strlen(err.message) - 18, "xxx': no such file");
+	cr_expect(!strncmp(err.hint, "look at 'xxx", 12) && strstr(err.hint, "x ... x") && strstr(err.hint, "xxx' first"));
+	hsnap_context(&err, err.code, "cannot take '%s'", path);
+	cr_expect(!strncmp(err.message, "cannot take 'xxx", 16) && strstr(err.message, "': no such file"));
+
+	/* No character is cut in two, wherever the cut falls. */
+	for (size_t shift = 0; shift < 3; shift++) {
+		for (size_t i = shift; i + 3 < sizeof(path); i += 3)
+			memcpy(path + i, "\xe2\x82\xac", 3);
+		hsnap_fail(&err, HSNAP_IO, 0, "%s", path);
+		const char *cut = strstr(err.message, " ... ");
+		cr_assert(cut && cut - err.message > 400);
+		cr_expect_eq((cut - err.message - (ptrdiff_t)shift) % 3, 0, "shift %zu", shift);
+		cr_expect_eq((unsigned char)cut[5], 0xe2, "shift %zu", shift);
+	}
+	hsnap_fail(&err, HSNAP_IO, 0, "%s", "short");
+	cr_expect_str_eq(err.message, "short");
 }
 
 Test(base, vectors_grow)

@@ -25,6 +25,7 @@
 #define LIST_NS 300000.0         /* the page map, a GiB of pages that are there */
 #define FORK_NS 30000000.0       /* page tables, a GiB in pages of 4 KiB */
 #define FORK_HUGE_NS 1000000.0   /* a GiB in pages of 2 MiB */
+#define SOFT_NS 14000000.0       /* the page map before Linux 6.7, an entry at a time, a GiB of pages that are there */
 #define DIRTY_NS 100000.0        /* some hundred pages: what a busy server writes in one round */
 
 static const char *const names[HSNAP_NUM_FREEZE_MODES] = { "auto", "copy", "precopy", "clone" };
@@ -35,7 +36,7 @@ uint64_t hsnap_forecast_pause(const struct hsnap_forecast *forecast, enum hsnap_
 	double copy_ns = 1e9 / (double)forecast->copy_rate; /* a byte */
 	if (huge > bytes - shared)
 		huge = bytes - shared;
-	double ns = STOP_NS + LIST_NS * bytes / GIB + THREAD_NS * (double)(forecast->threads ? forecast->threads - 1 : 0);
+	double ns = STOP_NS + (forecast->scan ? LIST_NS : SOFT_NS) * bytes / GIB + THREAD_NS * (double)(forecast->threads ? forecast->threads - 1 : 0);
 	switch (mode) {
 	case HSNAP_FREEZE_PRECOPY:
 		ns += DIRTY_NS;
@@ -182,10 +183,14 @@ enum hsnap_code hsnap_forecast_make(const struct hsnap_freeze_options *options, 
 	return HSNAP_OK;
 }
 
-void hsnap_forecast_rule_out(struct hsnap_forecast *forecast, enum hsnap_freeze_mode mode,
+void hsnap_forecast_rule_out(struct hsnap_forecast *forecast, enum hsnap_freeze_mode mode, uint64_t spent_ns,
 			     const struct hsnap_error *why)
 {
 	set_obstacle(&forecast->ways[mode], why);
+	for (enum hsnap_freeze_mode other = HSNAP_FREEZE_COPY; other < HSNAP_NUM_FREEZE_MODES; other++) {
+		forecast->ways[other].pause_ns += other == mode ? 0 : spent_ns;
+		check_pause(forecast, other);
+	}
 	hsnap_forecast_choose(forecast);
 }
 

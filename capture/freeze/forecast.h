@@ -19,8 +19,8 @@ struct hsnap_forecast_way {
 	bool possible;      /* as far as can be known without trying */
 	uint64_t pause_ns;  /* predicted; more where it writes much meanwhile */
 	uint64_t growth;    /* bytes by which the target may grow until it has been read */
-	char why_not[232];  /* "" where it is possible */
-	char cure[232];     /* what would make it possible, or ""; begins with an option or a command */
+	char why_not[1024]; /* "" where it is possible */
+	char cure[1024];    /* what would make it possible, or ""; begins with an option or a command */
 };
 
 struct hsnap_forecast {
@@ -52,8 +52,9 @@ HSNAP_CHECKED enum hsnap_code hsnap_forecast_make(const struct hsnap_freeze_opti
 
 /* Choose among the ways that are possible: clone only where it was asked for. */
 void hsnap_forecast_choose(struct hsnap_forecast *forecast);
-/* A way was tried and did not go: the choice among those that are left. */
-void hsnap_forecast_rule_out(struct hsnap_forecast *forecast, enum hsnap_freeze_mode mode,
+/* A way was tried, held it still for so long and did not go: the choice among those that are left,
+ * whose pauses count with that. */
+void hsnap_forecast_rule_out(struct hsnap_forecast *forecast, enum hsnap_freeze_mode mode, uint64_t spent_ns,
 			     const struct hsnap_error *why);
 
 /* How long a process of that size would be held still, in ns. */

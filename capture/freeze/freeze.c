@@ -26,16 +26,19 @@ enum hsnap_code hsnap_freeze(const struct hsnap_freeze_options *options, struct 
 		return code;
 	code = ways[forecast.chosen](options, ret, &why);
 	if (code == HSNAP_UNSUPPORTED && options->mode == HSNAP_FREEZE_AUTO && forecast.chosen != HSNAP_FREEZE_COPY) {
-		hsnap_forecast_rule_out(&forecast, forecast.chosen, &why);
+		struct hsnap_freeze_options rest = *options;
+		rest.spent_ns = ret->spent_ns;
+		rest.longest_ns = ret->pause_ns;
+		hsnap_forecast_rule_out(&forecast, forecast.chosen, ret->spent_ns, &why);
 		code = hsnap_forecast_refuse(&forecast, err);
 		if (code)
 			return code;
-		code = ways[forecast.chosen](options, ret, &why);
+		code = ways[forecast.chosen](&rest, ret, &why);
 	}
 	if (code && err)
 		*err = why;
 	if (!code && options->mode == HSNAP_FREEZE_AUTO && forecast.chosen == HSNAP_FREEZE_COPY)
-		snprintf(ret->note, sizeof(ret->note), "no precopy: %.140s", forecast.ways[HSNAP_FREEZE_PRECOPY].why_not);
+		snprintf(ret->note, sizeof(ret->note), "no precopy: %s", forecast.ways[HSNAP_FREEZE_PRECOPY].why_not);
 	return code;
 }
 

@@ -20,6 +20,7 @@ struct hsnap_freeze_options {
 	enum hsnap_freeze_mode mode;
 	uint64_t max_pause_ns;   /* a stop that outlives it is released and given up; 0: without end */
 	uint64_t copy_rate;      /* bytes a second that predictions go by; 0: this machine's, measured */
+	uint64_t spent_ns, longest_ns; /* it was held still before, by a way that was given up: counted with this */
 	bool suspend_seccomp;    /* its filter may be lifted for the moment of an injected call */
 	int scratch;             /* an unlinked file that the pages go to, or -1: memory; borrowed */
 	const volatile int *interrupted; /* may be NULL */
@@ -32,11 +33,12 @@ struct hsnap_frozen {
 	struct hsnap_target *target;
 	struct hsnap_kernel kernel;
 	const char *mode;      /* "copy", "precopy", "clone"; "" of a core */
-	uint64_t pause_ns;     /* first interrupt to last release; of several stops the longest */
+	uint64_t pause_ns;     /* first interrupt to last release; of several stops the longest; also where it failed */
+	uint64_t spent_ns;     /* of all stops together; also where it failed */
 	uint64_t released_at;  /* ns since the epoch */
 	uint64_t copied, lost; /* bytes; lost ones could not be read, or were too many to look at */
 	uint32_t attempts;     /* 1: the first stop did it */
-	char note[160];        /* why not by the better way: "precopy did not converge: …"; or "" */
+	char note[1056];       /* why not by the better way: "precopy did not converge: …"; or "" */
 };
 
 /**

@@ -134,6 +134,7 @@ static void try_thread(struct attempt *a, pid_t tid)
 	if (tracee.state == HSNAP_TRACEE_STOPPED)
 		hsnap_tracee_release(&tracee, a->ignored);
 	uint64_t pause = hsnap_now(CLOCK_MONOTONIC) - began;
+	injection->spent_ns += pause;
 	if (pause > injection->pause_ns)
 		injection->pause_ns = pause;
 	hsnap_step("lone-released");
@@ -180,7 +181,7 @@ enum hsnap_code hsnap_inject(struct hsnap_injection *injection, struct hsnap_err
 {
 	struct attempt attempt = { .injection = injection, .loan = HSNAP_LOAN_NOT_NOW };
 	const struct hsnap_lender *lender = injection->lender;
-	injection->pause_ns = 0;
+	injection->pause_ns = injection->spent_ns = 0;
 	if (!hsnap_apart(run_attempt, &attempt))
 		return hsnap_refuse_thread(errno, err);
 	if (attempt.done)

@@ -19,6 +19,7 @@ struct hsnap_injection {
 
 	/* Answered. */
 	uint64_t pause_ns; /* of the longest stop: interrupt to release */
+	uint64_t spent_ns; /* of all stops together */
 };
 
 /**

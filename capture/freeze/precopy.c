@@ -257,9 +257,11 @@ static enum hsnap_code watch(struct precopy *precopy, struct hsnap_error *err)
 	if (!way->plan.scan)
 		return hsnap_soft_begin(way->options, &way->plan, err);
 	enum hsnap_code code = hsnap_watch_open(&precopy->watch, way->options, way->plan.pagemap, err);
+	way->stop.spent_ns += precopy->watch.spent_ns;
+	if (precopy->watch.pause_ns > way->stop.longest_ns)
+		way->stop.longest_ns = precopy->watch.pause_ns;
 	if (code)
 		return code;
-	way->stop.spent_ns = way->stop.longest_ns = precopy->watch.pause_ns;
 	hsnap_auto(hsnap_freep) char *maps = hsnap_proc_read_fd(way->plan.maps, NULL);
 	return maps ? hsnap_watch_mappings(&precopy->watch, &way->plan, maps, err)
 		    : hsnap_fail(err, HSNAP_REFUSED, 0, "exited while it was being captured");

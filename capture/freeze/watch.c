@@ -44,8 +44,8 @@ static void open_there(void *context, struct hsnap_borrowed *borrowed)
 	(void)hsnap_borrowed_call(borrowed, "close", SYS_close, (uint64_t[6]){ (uint64_t)opening->opened });
 }
 
-static enum hsnap_code inject(const struct hsnap_freeze_options *options, struct opening *opening, uint64_t *pause_ns,
-			      struct hsnap_error *err)
+static enum hsnap_code inject(struct hsnap_watch *watch, const struct hsnap_freeze_options *options,
+			      struct opening *opening, struct hsnap_error *err)
 {
 	struct hsnap_lender lender;
 	enum hsnap_code code = hsnap_lender_init(&lender, options->proc, options->pid, options->suspend_seccomp, err);
@@ -54,7 +54,8 @@ static enum hsnap_code inject(const struct hsnap_freeze_options *options, struct
 			.lender = &lender, .interrupted = options->interrupted, .work = open_there, .context = opening,
 		};
 		code = hsnap_inject(&injection, err);
-		*pause_ns = injection.pause_ns;
+		watch->pause_ns = injection.pause_ns;
+		watch->spent_ns = injection.spent_ns;
 	}
 	hsnap_lender_deinit(&lender);
 	return code;
@@ -67,7 +68,7 @@ enum hsnap_code hsnap_watch_open(struct hsnap_watch *watch, const struct hsnap_f
 	struct opening opening = { .pidfd = (int)syscall(SYS_pidfd_open, options->pid, 0), .taken = -EBADF };
 	if (opening.pidfd < 0)
 		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "cannot watch what it writes: %s", strerror(errno));
-	enum hsnap_code code = inject(options, &opening, &watch->pause_ns, err);
+	enum hsnap_code code = inject(watch, options, &opening, err);
 	close(opening.pidfd);
 	if (code)
 		return code;

@@ -27,7 +27,8 @@
 
 struct hsnap_watch {
 	int descriptor, pagemap; /* ours; borrowed */
-	uint64_t pause_ns;       /* of the stop that it took */
+	uint64_t pause_ns;       /* of the stop that it took, of several the longest */
+	uint64_t spent_ns;       /* of all of them */
 };
 
 /* Have the process open it.  HSNAP_OK, HSNAP_UNSUPPORTED with the reason: nothing was done, or

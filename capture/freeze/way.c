@@ -40,7 +40,8 @@ enum hsnap_code hsnap_way_begin(struct hsnap_way *way, const struct hsnap_freeze
 		.options = options, .ret = ret, .files = { .root = -1 }, .plan = { .maps = -1, .pagemap = -1 },
 		.copy = { .scratch = -1 }, .memory = { .file = -1 },
 		.stop = { .proc = proc, .pid = pid, .interrupted = options->interrupted,
-			  .max_pause_ns = options->max_pause_ns },
+			  .max_pause_ns = options->max_pause_ns, .spent_ns = options->spent_ns,
+			  .longest_ns = options->longest_ns },
 	};
 	enum hsnap_code code = hsnap_refuse_early(proc, pid, err);
 	if (!code)
@@ -216,7 +217,6 @@ static bool add_threads(struct hsnap_target *target, const struct hsnap_stop *st
 enum hsnap_code hsnap_way_finish(struct hsnap_way *way, const char *mode, struct hsnap_error *err)
 {
 	struct hsnap_frozen *ret = way->ret;
-	ret->pause_ns = way->stop.longest_ns;
 	ret->released_at = way->stop.released_at;
 	ret->copied = way->copy.used;
 	ret->lost = way->lost + way->plan.skipped;
@@ -236,8 +236,10 @@ enum hsnap_code hsnap_way_end(struct hsnap_way *way, enum hsnap_code code)
 	hsnap_files_deinit(&way->files);
 	hsnap_memory_deinit(&way->memory);
 	hsnap_copy_deinit(&way->copy);
-	hsnap_stop_deinit(&way->stop);
 	if (code)
 		hsnap_frozen_deinit(way->ret);
+	way->ret->pause_ns = way->stop.longest_ns;
+	way->ret->spent_ns = way->stop.spent_ns;
+	hsnap_stop_deinit(&way->stop);
 	return code;
 }

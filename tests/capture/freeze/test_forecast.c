@@ -71,7 +71,7 @@ ParameterizedTest(size_t *row, forecast, choices)
 		strcpy(why.message, against[0]);
 		strcpy(why.hint, against[1] ? against[1] : "");
 		forecast.ways[mode] = (struct hsnap_forecast_way){ .possible = true, .pause_ns = 31 * MS - 1 };
-		hsnap_forecast_rule_out(&forecast, mode, &why);
+		hsnap_forecast_rule_out(&forecast, mode, 0, &why);
 		forecast.ways[mode].possible = !against[0][0];
 	}
 	hsnap_forecast_choose(&forecast);
@@ -82,11 +82,28 @@ ParameterizedTest(size_t *row, forecast, choices)
 	cr_expect_str_eq(err.hint, choices[*row].hint, "%s: %s", choices[*row].name, err.hint);
 }
 
+/* What a way that was given up held it still for counts with the next one's pause. */
+Test(forecast, what_was_spent_counts)
+{
+	for (uint64_t spent = 0; spent <= 4 * MS; spent += 4 * MS) {
+		struct hsnap_forecast forecast = { .max_pause_ns = 100 * MS };
+		struct hsnap_error why = { .message = "did not converge" }, err = { 0 };
+		for (enum hsnap_freeze_mode mode = HSNAP_FREEZE_COPY; mode < HSNAP_NUM_FREEZE_MODES; mode++)
+			forecast.ways[mode] = (struct hsnap_forecast_way){ .possible = true, .pause_ns = 97 * MS };
+		hsnap_forecast_rule_out(&forecast, HSNAP_FREEZE_PRECOPY, spent, &why);
+		cr_expect_eq(forecast.chosen, spent ? HSNAP_FREEZE_AUTO : HSNAP_FREEZE_COPY, "%lu", spent);
+		cr_expect_eq(hsnap_forecast_refuse(&forecast, &err), spent ? HSNAP_REFUSED : HSNAP_OK);
+		cr_expect_str_eq(err.message, spent ? "copy would hold it still for about 101 ms: --max-pause is 100; "
+						       "no precopy: did not converge" : "");
+	}
+}
+
 Test(forecast, pauses_are_of_the_measured_size)
 {
 	static const struct {
 		enum hsnap_freeze_mode mode;
 		uint64_t bytes, huge, threads, least_us, most_us, shared;
+		bool old; /* no PAGEMAP_SCAN: the page map is read entry by entry in the stop */
 	} pauses[] = {
 		{ HSNAP_FREEZE_COPY, GIB, 0, 1, 200000, 230000 },       /* at 5 GB/s */
 		{ HSNAP_FREEZE_COPY, 4 * GIB, 0, 1, 800000, 920000 },
@@ -99,11 +116,15 @@ Test(forecast, pauses_are_of_the_measured_size)
 		{ HSNAP_FREEZE_CLONE, GIB, 0, 3, 110000, 140000, GIB / 2 }, /* half of it is copied in the stop */
 		{ HSNAP_FREEZE_CLONE, GIB, GIB, 3, 200000, 230000, GIB },
 		{ HSNAP_FREEZE_COPY, UINT64_MAX, 0, UINT64_MAX, 1000000, UINT64_MAX },
+		{ HSNAP_FREEZE_PRECOPY, GIB, 0, 3, 14000, 15000, .old = true },
+		{ HSNAP_FREEZE_PRECOPY, 4 * GIB, 0, 3, 56000, 58000, .old = true },
+		{ HSNAP_FREEZE_COPY, GIB, 0, 1, 214000, 244000, .old = true },
+		{ HSNAP_FREEZE_CLONE, GIB, 0, 3, 32000, 54000, .old = true },
 	};
 	for (size_t i = 0; i < sizeof(pauses) / sizeof(*pauses); i++) {
 		struct hsnap_forecast forecast = {
 			.bytes = pauses[i].bytes, .shared = pauses[i].shared, .huge = pauses[i].huge,
-			.threads = pauses[i].threads, .copy_rate = 5000000000u,
+			.threads = pauses[i].threads, .copy_rate = 5000000000u, .scan = !pauses[i].old,
 		};
 		uint64_t us = hsnap_forecast_pause(&forecast, pauses[i].mode) / 1000;
 		cr_expect(us >= pauses[i].least_us && us <= pauses[i].most_us, "row %zu: %lu us", i, us);
@@ -226,6 +247,29 @@ ParameterizedTest(size_t *row, forecast, trees)
 				 "copy would hold it still for about 5 ms: --max-pause is 2");
 		cr_expect_str_eq(forecast.ways[HSNAP_FREEZE_COPY].cure, "--max-pause 100");
 	}
+	tree_destroy(&proc);
+}
+
+/* Before Linux 6.7 the stop looks at 2 GiB of pages one by one: 28 ms, whatever it wrote. */
+Test(forecast, old_kernels_read_the_page_map_in_the_stop)
+{
+	struct hsnap_proc proc;
+	struct hsnap_error err = { 0 };
+	struct hsnap_forecast forecast;
+	tree_create(&proc);
+	tree_write(&proc, "proc/self/status", OURS(ALL_CAPS));
+	tree_write(&proc, "proc/812/mem", "");
+	tree_write(&proc, "proc/812/status", STATUS(""));
+	tree_write(&proc, "proc/812/maps", "40000000-c0000000 rw-p 00000000 00:00 0 \n");
+	tree_write(&proc, "proc/meminfo", "MemTotal: 99999999 kB\nMemAvailable: 99999999 kB\n");
+	struct hsnap_freeze_options options = { .proc = &proc, .pid = 812, .copy_rate = 10000000000u, .scratch = -1,
+						.max_pause_ns = 240 * MS };
+	cr_assert_eq(hsnap_forecast_make(&options, &forecast, &err), HSNAP_OK, "%s", err.message);
+	uint64_t precopy = forecast.ways[HSNAP_FREEZE_PRECOPY].pause_ns, copy = forecast.ways[HSNAP_FREEZE_COPY].pause_ns;
+	cr_expect(precopy >= 28 * MS && precopy < 29 * MS, "%lu ns", precopy);
+	cr_expect(copy >= 242 * MS && copy < 244 * MS, "%lu ns", copy);
+	/* So a limit that the bytes alone would keep is not kept. */
+	cr_expect_str_eq(forecast.ways[HSNAP_FREEZE_COPY].why_not, "copy would hold it still for about 243 ms: --max-pause is 240");
 	tree_destroy(&proc);
 }
 

@@ -223,6 +223,17 @@ Test(precopy, its_own_userfaultfd_is_left_alone)
 	need_watching(code, &err);
 	cr_expect_eq(code, HSNAP_UNSUPPORTED);
 	cr_expect(strstr(err.message, "it uses userfaultfd itself"), "%s", err.message);
+	/* Left to itself it is copied instead; the stop in vain counts with that of the copy. */
+	cr_expect_gt(frozen.spent_ns, 0);
+	cr_expect_gt(frozen.pause_ns, 0);
+	uint64_t tried = frozen.spent_ns;
+	code = hsnap_freeze(&(struct hsnap_freeze_options){ .proc = &proc, .pid = churner.pid, .scratch = -1 }, &frozen, &err);
+	cr_assert_eq(code, HSNAP_OK, "%s", err.message);
+	cr_expect_str_eq(frozen.mode, "copy");
+	cr_expect_str_eq(frozen.note, "no precopy: cannot watch what it writes: it uses userfaultfd itself");
+	cr_expect_gt(frozen.spent_ns, frozen.pause_ns, "of %lu ns that a try takes nothing is left", tried);
+	cr_expect_eq(frozen.attempts, 1);
+	hsnap_frozen_deinit(&frozen);
 	cr_expect_eq(child_finish(&churner), 0);
 }
 

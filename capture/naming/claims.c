@@ -45,26 +45,41 @@ enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t b, hsnap_dtype_id ty
 	return form == HSNAP_FORM_RUN && dtype->flags & HSNAP_DTYPE_POLYMORPHIC ? HSNAP_FORM_NONE : form;
 }
 
+/* The same said once more: only what says it may be stronger, and then no weaker one contests it. */
+static void confirm(struct hsnap_claim *claim, enum hsnap_evidence evidence)
+{
+	if (evidence <= claim->evidence)
+		return;
+	claim->evidence = (uint8_t)evidence;
+	claim->conflicts = 0;
+}
+
 bool hsnap_claim_block(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type, enum hsnap_form form,
-		       enum hsnap_rank rank)
+		       enum hsnap_evidence evidence)
 {
 	struct hsnap_claim *claim = &work->claims[b];
 	type = work->plans.same[type];
 	if (claim->form == form && claim->type == type) {
-		if (rank > claim->rank)
-			claim->rank = (uint8_t)rank;
+		confirm(claim, evidence);
 		return false;
 	}
-	bool kin = claim->form == form && hsnap_starts_with(&work->plans, claim->type, type);
-	bool outer = claim->form == form && !kin && hsnap_starts_with(&work->plans, type, claim->type);
-	if (rank > claim->rank || (rank == claim->rank && outer)) {
-		*claim = (struct hsnap_claim){ .type = type, .form = (uint8_t)form, .rank = (uint8_t)rank,
-					       .holder = claim->holder };
+	bool equal = evidence == claim->evidence;
+	bool inner = claim->form == form && hsnap_starts_with(&work->plans, claim->type, type);
+	bool outer = claim->form == form && !inner && hsnap_starts_with(&work->plans, type, claim->type);
+	if (evidence > claim->evidence || (equal && outer)) {
+		*claim = (struct hsnap_claim){ .type = type, .form = (uint8_t)form, .evidence = (uint8_t)evidence,
+					       .conflicts = equal ? claim->conflicts : 0, .holder = claim->holder };
 		return true;
 	}
-	if (!kin && rank == claim->rank && claim->conflicts < UINT8_MAX)
+	if (equal && !inner && claim->conflicts < UINT8_MAX)
 		claim->conflicts++;
 	return false;
+}
+
+enum hsnap_confidence hsnap_claim_confidence(const struct hsnap_claim *claim)
+{
+	enum hsnap_confidence confidence = hsnap_evidence_confidence((enum hsnap_evidence)claim->evidence);
+	return claim->conflicts && confidence > HSNAP_INFERRED ? HSNAP_INFERRED : confidence;
 }
 
 bool hsnap_set_live(struct hsnap_work *work, uint32_t b, uint64_t live)

@@ -4,17 +4,22 @@
 #define HSNAP_CAPTURE_NAMING_CLAIMS_H
 
 #include "capture/naming/work.h"
+#include "snapshot/graph/evidence.h"
 
 /* Would an object of the type, or a run of them, fill the block?  NONE: no. */
 enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type);
 
 /**
- * Put a claim to a block's: the greater rank is kept; of two equal ones that which
- * begins with the other, else the first, and the conflict is counted.
+ * Put a claim to a block's: the stronger evidence is kept, and contested it is by nothing weaker.  Of equal
+ * ones that which begins with the other, since a pointer to a base leads to a derived object as well; else
+ * the first, and the conflict is counted.
  * @return true if the block's claim changed, and what it points to is to be seen
  */
 bool hsnap_claim_block(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type, enum hsnap_form form,
-		       enum hsnap_rank rank);
+		       enum hsnap_evidence evidence);
+
+/* How sure the claim makes a name: a contested one is inferred at the most. */
+enum hsnap_confidence hsnap_claim_confidence(const struct hsnap_claim *claim);
 
 /* The block is the body of a container of which `live` bytes are in use; false: out of memory. */
 bool hsnap_set_live(struct hsnap_work *work, uint32_t block, uint64_t live);

@@ -62,12 +62,12 @@ static void prove_bytes(struct search *search, uint32_t b, hsnap_dtype_id type)
 	struct hsnap_claim *claim = &search->work->claims[b];
 	uint64_t each = hsnap_dtype(search->work->symbols, type)->size;
 	const struct hsnap_block *block = &search->work->heap->blocks.items[b];
-	if (claim->rank >= HSNAP_RANK_RUN || !each ||
+	if (claim->evidence >= HSNAP_EVIDENCE_RUN || !each ||
 	    (hsnap_is_requested(search->work, block) && hsnap_block_size(block) % each))
 		return;
 	claim->type = type;
 	claim->form = HSNAP_FORM_BYTES;
-	claim->rank = HSNAP_RANK_POINTER;
+	claim->evidence = HSNAP_EVIDENCE_POINTER;
 }
 
 /* Elements of pointers and library objects have no name of their own to hold by. */
@@ -186,7 +186,7 @@ static void walk_blocks(struct search *search, bool exact)
 		const struct hsnap_claim *claim = &work->claims[b];
 		if (claim->form != HSNAP_FORM_ONE && claim->form != HSNAP_FORM_RUN)
 			continue;
-		if ((claim->rank >= HSNAP_RANK_SITE) != exact)
+		if ((claim->evidence >= HSNAP_EVIDENCE_SITE) != exact)
 			continue;
 		search->place = place_of_block(work, b);
 		hsnap_walk_block(&search->walk, b);

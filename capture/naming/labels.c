@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "capture/naming/claims.h"
 #include "capture/naming/holders.h"
 #include "capture/naming/keymap.h"
 #include "capture/naming/work.h"
@@ -202,20 +203,9 @@ static bool set_type(struct labels *labels, uint32_t b, hsnap_type_id *ret)
 
 static enum hsnap_confidence confidence_of(const struct hsnap_claim *claim, hsnap_type_id type)
 {
-	switch (claim->type ? claim->rank : HSNAP_RANK_NONE) {
-	case HSNAP_RANK_NONE:
+	if (!claim->type)
 		return type ? HSNAP_LABEL : HSNAP_UNKNOWN;
-	case HSNAP_RANK_TOLD:
-		return HSNAP_LABEL;
-	case HSNAP_RANK_GUESS:
-		return HSNAP_INFERRED;
-	case HSNAP_RANK_RUN:
-	case HSNAP_RANK_POINTER:
-	case HSNAP_RANK_LIBRARY:
-		return claim->conflicts ? HSNAP_INFERRED : HSNAP_PROVED;
-	default:
-		return HSNAP_EXACT;
-	}
+	return hsnap_claim_confidence(claim);
 }
 
 static void set_root_types(struct labels *labels)

@@ -2,7 +2,7 @@
 /*
  * naming.c - the order of it all.
  *
- * Roots are cut into variables first; then claims are gathered (enum hsnap_rank
+ * Roots are cut into variables first; then claims are gathered (enum hsnap_evidence
  * says which is believed), then pushed on from named place to named place; only
  * then are words scanned, since a name tells which of them are pointers.
  */

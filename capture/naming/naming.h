@@ -2,7 +2,7 @@
 /*
  * naming.h - from blocks, roots and debug info to a finished graph.
  *
- * Names come from claims (see naming.c for the ranks); what has no claim gets a
+ * Names come from claims (see snapshot/graph/evidence.h for what they rest on); what has no claim gets a
  * truthful label.  No name from size alone, ever.
  */
 #ifndef HSNAP_CAPTURE_NAMING_NAMING_H

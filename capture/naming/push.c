@@ -50,9 +50,9 @@ static void fetch_early(const struct hsnap_work *work, uint32_t b)
 		__builtin_prefetch(bytes);
 }
 
-static void claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_form form, enum hsnap_rank rank)
+static void claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_form form, enum hsnap_evidence evidence)
 {
-	if (!hsnap_claim_block(push->work, b, type, form, rank))
+	if (!hsnap_claim_block(push->work, b, type, form, evidence))
 		return;
 	if (!hsnap_vec_push(&push->queue, b))
 		push->failed = true;
@@ -76,7 +76,7 @@ static bool seen_before(struct push *push, uint32_t b, int what, hsnap_dtype_id 
 
 static void wait_for_arrays(struct push *push, uint32_t b, hsnap_dtype_id pointer)
 {
-	if (push->work->claims[b].rank >= HSNAP_RANK_POINTER || seen_before(push, b, SEEN_POINTER, pointer))
+	if (push->work->claims[b].evidence >= HSNAP_EVIDENCE_POINTER || seen_before(push, b, SEEN_POINTER, pointer))
 		return;
 	if (!hsnap_vec_push(&push->waiting, (struct waiting){ b, pointer }))
 		push->failed = true;
@@ -84,20 +84,20 @@ static void wait_for_arrays(struct push *push, uint32_t b, hsnap_dtype_id pointe
 
 /* A larger struct that begins with a smaller one is no run of it; without pointers there is
  * nothing to check. */
-static enum hsnap_rank rank_of_run(struct push *push, uint32_t b, hsnap_dtype_id type)
+static enum hsnap_evidence evidence_of_run(struct push *push, uint32_t b, hsnap_dtype_id type)
 {
 	struct hsnap_work *work = push->work;
-	if (work->claims[b].rank >= HSNAP_RANK_RUN)
-		return HSNAP_RANK_NONE;
+	if (work->claims[b].evidence >= HSNAP_EVIDENCE_RUN)
+		return HSNAP_EVIDENCE_NONE;
 	if (!hsnap_plan_of(&work->plans, type)->num)
-		return HSNAP_RANK_GUESS;
+		return HSNAP_EVIDENCE_GUESS;
 	if (seen_before(push, b, SEEN_RUN, type)) /* a good one has its claim since */
-		return HSNAP_RANK_NONE;
-	return hsnap_is_run(work, b, type, 0, UINT64_MAX) ? HSNAP_RANK_RUN : HSNAP_RANK_NONE;
+		return HSNAP_EVIDENCE_NONE;
+	return hsnap_is_run(work, b, type, 0, UINT64_MAX) ? HSNAP_EVIDENCE_RUN : HSNAP_EVIDENCE_NONE;
 }
 
 /* A pointer to one object or a run of them; an array type stands for its elements. */
-static void push_pointer(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_rank rank)
+static void push_pointer(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_evidence evidence)
 {
 	const struct hsnap_symbols *symbols = push->work->symbols;
 	for (unsigned depth = 0; depth < 8 && hsnap_dtype(symbols, type)->kind == HSNAP_DTYPE_ARRAY; depth++)
@@ -108,9 +108,9 @@ static void push_pointer(struct push *push, uint32_t b, hsnap_dtype_id type, enu
 	} else if (dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION) {
 		enum hsnap_form form = hsnap_fit(push->work, b, type);
 		if (form == HSNAP_FORM_RUN)
-			rank = rank_of_run(push, b, type);
-		if (form && rank)
-			claim(push, b, type, form, rank);
+			evidence = evidence_of_run(push, b, type);
+		if (form && evidence)
+			claim(push, b, type, form, evidence);
 	}
 }
 
@@ -123,7 +123,7 @@ static void push_body(struct push *push, uint32_t b, const struct hsnap_found *f
 		       dtype->kind == HSNAP_DTYPE_POINTER;
 	if (!objects || !dtype->size || found->live > work->heap->blocks.items[b].usable)
 		return;
-	claim(push, b, found->type, HSNAP_FORM_RUN, HSNAP_RANK_LIBRARY);
+	claim(push, b, found->type, HSNAP_FORM_RUN, HSNAP_EVIDENCE_CONTAINER);
 	const struct hsnap_claim *now = &work->claims[b];
 	if (now->form == HSNAP_FORM_RUN && now->type == work->plans.same[found->type] && !hsnap_set_live(work, b, found->live))
 		push->failed = true;
@@ -137,10 +137,10 @@ static void visit(void *context, const struct hsnap_found *found)
 		return; /* what points inside names a member, and not the block */
 	switch (found->kind) {
 	case HSNAP_SLOT_POINTER:
-		push_pointer(push, b, found->type, HSNAP_RANK_POINTER);
+		push_pointer(push, b, found->type, HSNAP_EVIDENCE_POINTER);
 		break;
 	case HSNAP_SLOT_NODE:
-		push_pointer(push, b, found->type, HSNAP_RANK_LIBRARY);
+		push_pointer(push, b, found->type, HSNAP_EVIDENCE_CONTAINER);
 		break;
 	default:
 		push_body(push, b, found);
@@ -174,9 +174,9 @@ static void take_waiting(struct push *push)
 {
 	for (size_t i = 0; i < push->waiting.num && !push->failed; i++) {
 		struct waiting waiting = push->waiting.items[i];
-		if (push->work->claims[waiting.block].rank >= HSNAP_RANK_POINTER || !all_targets(push, &waiting))
+		if (push->work->claims[waiting.block].evidence >= HSNAP_EVIDENCE_POINTER || !all_targets(push, &waiting))
 			continue;
-		claim(push, waiting.block, waiting.pointer, HSNAP_FORM_RUN, HSNAP_RANK_POINTER);
+		claim(push, waiting.block, waiting.pointer, HSNAP_FORM_RUN, HSNAP_EVIDENCE_POINTER);
 		drain(push);
 	}
 }
@@ -195,7 +195,7 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 	for (size_t i = 0; i < work->segments.num && !push.failed; i++)
 		hsnap_walk_segment(&push.walk, &work->segments.items[i]);
 	for (uint32_t b = 0; b < work->num_blocks && !push.failed; b++)
-		if (work->claims[b].rank >= HSNAP_RANK_SITE)
+		if (work->claims[b].evidence >= HSNAP_EVIDENCE_SITE)
 			hsnap_walk_block(&push.walk, b);
 	drain(&push);
 	take_waiting(&push);

@@ -36,7 +36,7 @@ struct site {
 	/* Once decided: */
 	hsnap_dtype_id type; /* 0: cannot be told */
 	enum hsnap_form form;
-	enum hsnap_rank rank;
+	enum hsnap_evidence evidence;
 };
 
 struct sites {
@@ -229,16 +229,16 @@ static void decide_hinted(const struct hsnap_symbols *symbols, struct site *site
 		return;
 	site->type = site->candidates[0].type;
 	site->form = site->single ? HSNAP_FORM_ONE : fit > 2 ? HSNAP_FORM_RUN : HSNAP_FORM_BYTES;
-	site->rank = fit > 1 ? HSNAP_RANK_SITE : HSNAP_RANK_TOLD;
+	site->evidence = fit > 1 ? HSNAP_EVIDENCE_SITE : HSNAP_EVIDENCE_TOLD;
 }
 
 /* A multiple may as well be a head and what was put behind it: sure is only a run that was once of one. */
-static enum hsnap_rank rank_of(const struct hsnap_symbols *symbols, const struct candidate *chosen, int fit)
+static enum hsnap_evidence evidence_of(const struct hsnap_symbols *symbols, const struct candidate *chosen, int fit)
 {
 	if (fit == 1)
-		return HSNAP_RANK_TOLD;
+		return HSNAP_EVIDENCE_TOLD;
 	bool doubtful = fit == 3 && !chosen->lone && hsnap_dtype(symbols, chosen->type)->kind != HSNAP_DTYPE_POINTER;
-	return doubtful ? HSNAP_RANK_GUESS : HSNAP_RANK_SITE;
+	return doubtful ? HSNAP_EVIDENCE_GUESS : HSNAP_EVIDENCE_SITE;
 }
 
 static void decide(const struct hsnap_symbols *symbols, struct site *site)
@@ -260,7 +260,7 @@ static void decide(const struct hsnap_symbols *symbols, struct site *site)
 		return;
 	site->type = chosen->type;
 	site->form = best >= 4 ? HSNAP_FORM_ONE : best == 3 ? HSNAP_FORM_RUN : HSNAP_FORM_BYTES;
-	site->rank = rank_of(symbols, chosen, best);
+	site->evidence = evidence_of(symbols, chosen, best);
 }
 
 static bool points_to_blocks(const struct hsnap_work *work, uint32_t b)
@@ -281,7 +281,7 @@ static void sample_bytes(const struct sites *sites)
 	struct hsnap_work *work = sites->work;
 	for (uint32_t b = 0; b < work->num_blocks; b++) {
 		struct site *site = site_of_block(sites, &work->heap->blocks.items[b]);
-		if (!site || site->rank != HSNAP_RANK_TOLD || site->samples == MAX_SAMPLES)
+		if (!site || site->evidence != HSNAP_EVIDENCE_TOLD || site->samples == MAX_SAMPLES)
 			continue;
 		site->samples++;
 		site->pointing += points_to_blocks(work, b);
@@ -308,7 +308,7 @@ static void claim_blocks(const struct sites *sites)
 	for (uint32_t b = 0; b < work->num_blocks; b++) {
 		const struct site *site = site_of_block(sites, &work->heap->blocks.items[b]);
 		if (site && site->type && may_be_run(work, site, b))
-			hsnap_claim_block(work, b, site->type, site->form, site->rank);
+			hsnap_claim_block(work, b, site->type, site->form, site->evidence);
 	}
 }
 

@@ -18,8 +18,8 @@ bool hsnap_is_target(struct hsnap_work *work, uint64_t value, hsnap_dtype_id typ
 	const struct hsnap_claim *claim = &work->claims[b];
 	if (work->heap->blocks.items[b].address != value)
 		return false;
-	if (claim->rank >= HSNAP_RANK_RUN)
-		return claim->rank == HSNAP_RANK_VTABLE || hsnap_starts_with(&work->plans, claim->type, type);
+	if (claim->evidence >= HSNAP_EVIDENCE_RUN)
+		return claim->evidence == HSNAP_EVIDENCE_VTABLE || hsnap_starts_with(&work->plans, claim->type, type);
 	return hsnap_fit(work, b, type) == HSNAP_FORM_ONE;
 }
 

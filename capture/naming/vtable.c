@@ -127,9 +127,9 @@ static void look_at(struct finder *finder, uint32_t b)
 	if (!type || hsnap_dtype(finder->work->symbols, type)->kind != HSNAP_DTYPE_STRUCT)
 		return;
 	if (hsnap_fit(finder->work, b, type) == HSNAP_FORM_ONE)
-		hsnap_claim_block(finder->work, b, type, HSNAP_FORM_ONE, HSNAP_RANK_VTABLE);
+		hsnap_claim_block(finder->work, b, type, HSNAP_FORM_ONE, HSNAP_EVIDENCE_VTABLE);
 	else if (is_run(finder, block, type, vptr))
-		hsnap_claim_block(finder->work, b, type, HSNAP_FORM_RUN, HSNAP_RANK_VTABLE);
+		hsnap_claim_block(finder->work, b, type, HSNAP_FORM_RUN, HSNAP_EVIDENCE_VTABLE);
 }
 
 /* In a program without such classes no block needs to be looked at. */

@@ -21,23 +21,12 @@ enum hsnap_form {
 	HSNAP_FORM_BYTES, /* a run of bytes or scalars of the type, told apart by their holder */
 };
 
-/* Who says so; a greater one is believed before a lesser one. */
-enum hsnap_rank {
-	HSNAP_RANK_NONE,
-	HSNAP_RANK_TOLD,    /* a pointer to bytes at its call site: a description */
-	HSNAP_RANK_GUESS,   /* a run of what has no pointers: nothing but the size bears it */
-	HSNAP_RANK_RUN,     /* as POINTER, but of several objects, all of which look like it */
-	HSNAP_RANK_POINTER, /* a typed pointer from a typed place, and the size fits */
-	HSNAP_RANK_LIBRARY, /* a container's node or body */
-	HSNAP_RANK_SITE,    /* the variable at the call site, and its size is the one asked for */
-	HSNAP_RANK_VTABLE,  /* its own vtable pointer, and the size fits */
-};
-
 struct hsnap_claim {
 	hsnap_dtype_id type;
 	uint32_t holder;   /* index into holders: the pointer that leads here; 0 = none */
-	uint8_t form, rank;
-	uint8_t conflicts; /* claims of equal rank that say otherwise; stays at 255 */
+	uint8_t form;      /* enum hsnap_form */
+	uint8_t evidence;  /* enum hsnap_evidence */
+	uint8_t conflicts; /* claims of equal evidence that say otherwise; stays at 255 */
 	bool live_only;    /* a container's body: see bodies */
 };
 _Static_assert(sizeof(struct hsnap_claim) == 12, "one a block: every byte counts");

@@ -40,14 +40,14 @@ Test(names, the_size_must_fit)
 		const char *rows;
 	} rows[] = {
 		{ 32, true, "1 Node proved" },
-		{ 96, true, "1 Node[] proved" },
+		{ 96, true, "1 Node[] inferred" },
 		{ 40, true, "1 40 bytes in g label" },
 		{ 24, true, "1 24 bytes in g label" },
 		{ 31, true, "1 31 bytes in g label" },
 		{ 40, false, "1 Node proved" },
 		{ 24, false, "1 24 bytes in g label" },
 		{ 56, false, "1 56 bytes in g label" },
-		{ 104, false, "1 Node[] proved" },
+		{ 104, false, "1 Node[] inferred" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct world *w = world_create();
@@ -189,7 +189,7 @@ Test(names, a_larger_struct_is_not_a_run_of_what_it_begins_with)
 		const char *rows;
 	} rows[] = {
 		{ true, 0x1234, "1 64 bytes in g label" },
-		{ true, 0, "1 Head[] proved" },
+		{ true, 0, "1 Head[] inferred" },
 		{ false, 0x1234, "1 Head[] inferred" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -542,7 +542,7 @@ Test(names, pointers_of_packed_structs_hold)
 		world_set(w, run + 13 * i + 1, world_block(w, 10, 0));
 	world_set(w, WORLD_DATA + 17, world_block(w, 10, 0));
 	world_name(w);
-	cr_expect_str_eq(world_rows(w), "5 char[] in Packed.text proved; 1 Packed[] proved; 1 Packed proved");
+	cr_expect_str_eq(world_rows(w), "5 char[] in Packed.text proved; 1 Packed[] inferred; 1 Packed proved");
 	cr_expect_str_eq(world_edges(w), "g+0>1 g_run+0>2 g_own+1>7 1+1>3 2+1>4 2+14>5 2+27>6");
 	world_destroy(w);
 }

@@ -135,5 +135,5 @@ enum hsnap_code hsnap_agent_unpack(const void *bytes, size_t num, const char *co
 	/* mmap's answer for a file system that is mounted noexec */
 	const char *why = error == EPERM ? "mounted noexec, or somebody else's folder stands there" : strerror(error);
 	hsnap_fail(err, HSNAP_IO, 0, "cannot unpack the agent to '%s' or any other place: %s", first ? first : "", why);
-	return hsnap_hint(err, HSNAP_IO, "XDG_RUNTIME_DIR=FOLDER heapsnap run …: one that you can write to, not mounted noexec");
+	return hsnap_hint(err, HSNAP_IO, "XDG_RUNTIME_DIR=FOLDER heapsnap run ...: one that you can write to, not mounted noexec");
 }

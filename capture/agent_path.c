@@ -118,7 +118,7 @@ enum hsnap_code hsnap_agent_path(char *path, size_t size, struct hsnap_error *er
 		return unpack(path, size, err); /* and none that lies about: they must be of one build */
 	} else if (!find(path, size)) {
 		hsnap_fail(err, HSNAP_NOT_FOUND, 0, "cannot find the agent, " HSNAP_WIRE_SONAME);
-		return hsnap_hint(err, HSNAP_NOT_FOUND, "HEAPSNAP_AGENT=/path/to/" HSNAP_WIRE_SONAME " heapsnap run …");
+		return hsnap_hint(err, HSNAP_NOT_FOUND, "HEAPSNAP_AGENT=/path/to/" HSNAP_WIRE_SONAME " heapsnap run ...");
 	}
 	return hsnap_can_be_carried(path) ? HSNAP_OK : make_link(path, size, err);
 }

@@ -25,9 +25,12 @@ static int check_output(const struct hsnap_options *options)
 	struct hsnap_error err;
 	if (path && !strcmp(path, "-")) {
 		if (!isatty(STDOUT_FILENO))
-			return HSNAP_GO_ON;
+			return hsnap_snapshot_may_write(path, options->force, &err) ? hsnap_report(&err, HSNAP_DOING_OTHER)
+										    : HSNAP_GO_ON;
 		return hsnap_wrong_use("heapsnap take -p PID -o FILE", "take: a snapshot is not written to a terminal");
 	}
+	if (path && !*path)
+		return hsnap_wrong_use("heapsnap take -p PID -o FILE", "take: -o wants a file, not ''");
 	char folder[PATH_MAX] = ".";
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	if (path && strlen(path) >= sizeof(folder)) {
@@ -45,12 +48,8 @@ static int check_output(const struct hsnap_options *options)
 			hsnap_hint(&err, err.code, "name another place: heapsnap take -p %" PRIu64 " -o FILE", options->pid);
 		return hsnap_report(&err, HSNAP_DOING_OTHER);
 	}
-	if (path && !options->force && !access(path, F_OK)) {
-		errno = EEXIST;
-		hsnap_fail(&err, HSNAP_IO, 0, "cannot write '%s': %s", path, strerror(errno));
-		hsnap_hint(&err, err.code, "--force replaces it");
+	if (path && hsnap_snapshot_may_write(path, options->force, &err))
 		return hsnap_report(&err, HSNAP_DOING_OTHER);
-	}
 	return HSNAP_GO_ON;
 }
 

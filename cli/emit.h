@@ -60,6 +60,8 @@ int hsnap_emit_close(struct hsnap_emit *emit, int status);
 void hsnap_emit_flush(struct hsnap_emit *emit);
 /* The command of the line `next: …`, which is for terminals and not for --quiet. */
 void hsnap_emit_next(struct hsnap_emit *emit, const char *command);
+/* What the user's terminal shows, by LC_ALL, LC_CTYPE or LANG. */
+enum hsnap_charset hsnap_locale_charset(void);
 /* What close does, for a command that only uses stdio. */
 int hsnap_stdout_finish(int status);
 

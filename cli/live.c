@@ -49,7 +49,7 @@ static void show_progress(void *context, const char *phase, uint64_t done, uint6
 	if (all)
 		fprintf(stderr, "\r\033[K%s: %.0f %%", phase, 100.0 * (double)done / (double)all);
 	else
-		fprintf(stderr, "\r\033[K%s …", phase);
+		fprintf(stderr, "\r\033[K%s ...", phase);
 }
 
 static void clear_progress(const struct progress *progress)

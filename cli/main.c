@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - heapsnap: finds the command and leaves the rest to it. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/emit.h"
@@ -21,15 +23,28 @@ static int print_welcome(void)
 
 static int print_commands(void)
 {
-	puts("usage: heapsnap COMMAND [OPTION…] [ARGUMENT…]\n");
+	puts("usage: heapsnap COMMAND [OPTION...] [ARGUMENT...]\n");
 	for (size_t i = 0; i < hsnap_num_commands; i++)
 		printf("  %-6s  %s\n", hsnap_commands[i].name, hsnap_commands[i].summary);
 	puts("\nheapsnap COMMAND --help tells about one; heapsnap --version the version.");
 	return hsnap_stdout_finish(HSNAP_EXIT_DONE);
 }
 
+/*
+ * A descriptor that a shell has closed (>&-) is not to become the number of a file of ours, into which
+ * an answer or an error would then be written.  What stands there instead can be neither read nor
+ * written, and is gone for a program that is started.
+ */
+static void hold_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/", O_PATH | O_CLOEXEC); /* the lowest number that is free: this one */
+}
+
 int main(int argc, char **argv)
 {
+	hold_standard_descriptors();
 	if (argc < 2)
 		return print_welcome();
 	const char *word = argv[1];

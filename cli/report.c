@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/text.h"
+#include "cli/emit.h"
 
 int hsnap_exit_status(enum hsnap_code code, enum hsnap_doing doing)
 {
@@ -36,7 +36,7 @@ static void print_line(const char *before, const char *text)
 {
 	struct hsnap_line line = { 0 };
 	hsnap_line_add(&line, before);
-	hsnap_line_add_escaped(&line, text, HSNAP_TEXT_UTF8);
+	hsnap_line_add_escaped(&line, text, hsnap_locale_charset());
 	hsnap_line_add(&line, "\n");
 	fputs(hsnap_line_text(&line), stderr);
 	hsnap_line_deinit(&line);

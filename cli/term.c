@@ -26,7 +26,7 @@ static const char *charset_of(const char *locale, size_t *len)
 }
 
 /* By its name first: containers, and whoever uses the single file, have no files of locales. */
-static bool locale_is_utf8(void)
+enum hsnap_charset hsnap_locale_charset(void)
 {
 	static const char *const variables[] = { "LC_ALL", "LC_CTYPE", "LANG" };
 	const char *value = NULL;
@@ -35,9 +35,10 @@ static bool locale_is_utf8(void)
 	size_t len = 0;
 	const char *charset = value ? charset_of(value, &len) : NULL;
 	if (charset)
-		return (len == 5 && !strncasecmp(charset, "utf-8", len)) || (len == 4 && !strncasecmp(charset, "utf8", len));
+		return (len == 5 && !strncasecmp(charset, "utf-8", len)) || (len == 4 && !strncasecmp(charset, "utf8", len))
+		       ? HSNAP_TEXT_UTF8 : HSNAP_TEXT_ASCII;
 	setlocale(LC_CTYPE, "");
-	return !strcmp(nl_langinfo(CODESET), "UTF-8");
+	return strcmp(nl_langinfo(CODESET), "UTF-8") ? HSNAP_TEXT_ASCII : HSNAP_TEXT_UTF8;
 }
 
 static size_t terminal_width(void)
@@ -117,9 +118,8 @@ void hsnap_emit_open(struct hsnap_emit *emit, const struct hsnap_options *option
 {
 	*emit = (struct hsnap_emit){ .options = options };
 	emit->format = options->json ? HSNAP_AS_JSON : options->csv ? HSNAP_AS_CSV : HSNAP_AS_TEXT;
-	bool utf8 = locale_is_utf8() && !options->ascii;
-	emit->charset = utf8 ? HSNAP_TEXT_UTF8 : HSNAP_TEXT_ASCII;
-	emit->symbols = utf8 ? &utf8_symbols : &ascii_symbols;
+	emit->charset = options->ascii ? HSNAP_TEXT_ASCII : hsnap_locale_charset();
+	emit->symbols = emit->charset == HSNAP_TEXT_UTF8 ? &utf8_symbols : &ascii_symbols;
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(), told apart below */
 	if (emit->format != HSNAP_AS_TEXT || !isatty(STDOUT_FILENO))
 		return;

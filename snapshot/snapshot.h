@@ -121,7 +121,7 @@ enum hsnap_load {
  * Write the snapshot's file: beside the name, fsynced, renamed; mode 0600; no link followed.
  *
  * @param path   "-": stdout, which must not be a terminal
- * @param force  replace an existing file; else HSNAP_IO with EEXIST
+ * @param force  replace an existing regular file; else HSNAP_IO with EEXIST
  * @param[out] ret_size  bytes written; may be NULL
  * @return HSNAP_OK, HSNAP_NO_MEMORY, HSNAP_IO, or HSNAP_UNSUPPORTED where the snapshot breaks
  *         what readers rely on (an index out of range, blocks out of order …).  On failure no
@@ -130,6 +130,9 @@ enum hsnap_load {
 HSNAP_CHECKED enum hsnap_code hsnap_snapshot_write(const struct hsnap_snapshot *snapshot,
 						   const char *path, bool force,
 						   uint64_t *ret_size, struct hsnap_error *err);
+
+/* Could hsnap_snapshot_write() write there, as far as can be told beforehand?  Leaves nothing. */
+HSNAP_CHECKED enum hsnap_code hsnap_snapshot_may_write(const char *path, bool force, struct hsnap_error *err);
 
 /**
  * Read a snapshot's file.  Nothing in it is trusted: every count, offset, index and string is

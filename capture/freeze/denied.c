@@ -55,7 +55,7 @@ static enum hsnap_code hint_capability(const struct hsnap_proc *proc, uint64_t p
 				  "--target=CONTAINER --profile=general, or root on the node");
 	case IN_DOCKER:
 		return hsnap_hint(err, HSNAP_REFUSED, "needs CAP_SYS_PTRACE: docker run --pid=container:NAME "
-				  "--cap-add SYS_PTRACE IMAGE heapsnap take …, or root on the host");
+				  "--cap-add SYS_PTRACE IMAGE heapsnap take ..., or root on the host");
 	default:
 		return hsnap_hint(err, HSNAP_REFUSED, "needs CAP_SYS_PTRACE: sudo heapsnap take -p %" PRIu64, pid);
 	}
@@ -111,7 +111,7 @@ static bool refuse_label(const struct hsnap_proc *proc, uint64_t pid, struct hsn
 	if (selinux)
 		hsnap_hint(err, HSNAP_REFUSED, "setsebool deny_ptrace off, or run heapsnap unconfined as root on the host");
 	else
-		hsnap_hint(err, HSNAP_REFUSED, "docker run --security-opt apparmor=unconfined …, or run heapsnap as root on the host");
+		hsnap_hint(err, HSNAP_REFUSED, "docker run --security-opt apparmor=unconfined ..., or run heapsnap as root on the host");
 	return true;
 }
 
@@ -157,7 +157,7 @@ enum hsnap_code hsnap_refuse_permission(const struct hsnap_proc *proc, const str
 	if (is_ptrace_filtered(&own)) {
 		hsnap_fail(err, HSNAP_REFUSED, 0, "not permitted: a seccomp filter forbids us ptrace");
 		return hsnap_hint(err, HSNAP_REFUSED, "Docker before 19.03 does so: docker run --cap-add SYS_PTRACE "
-				  "--pid=container:NAME IMAGE heapsnap take …, or root on the host");
+				  "--pid=container:NAME IMAGE heapsnap take ..., or root on the host");
 	}
 	if (own.effective_caps >> CAPABILITY_PTRACE & 1)
 		return refuse_capable(proc, pid, err);

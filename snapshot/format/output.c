@@ -20,10 +20,16 @@
 static enum hsnap_code fail(const struct hsnap_output *out, struct hsnap_error *err, const char *what)
 {
 	int saved = errno;
-	const char *why = saved == ENOTSUP ? "it is not a regular file" : strerror(saved);
+	const char *why = saved == ENOTSUP ? "it is not a regular file"
+			  : saved == ELOOP ? "it is a link, which is not followed"
+			  : saved == EISDIR ? "it is a folder" : strerror(saved);
 	enum hsnap_code code = hsnap_fail(err, HSNAP_IO, 0, "cannot %s '%s': %s", what, out->path, why);
 	if (saved == EEXIST)
 		hsnap_hint(err, code, "--force replaces it");
+	else if (saved == ENOTSUP || saved == ELOOP)
+		hsnap_hint(err, code, "name a file: -o FILE; -o - writes to stdout");
+	else if (saved == EISDIR)
+		hsnap_hint(err, code, "name a file in it: -o FILE");
 	errno = saved;
 	return code;
 }
@@ -86,8 +92,10 @@ static bool may_take_name(const struct hsnap_output *out)
 		errno = EEXIST;
 	else if (S_ISDIR(st.st_mode))
 		errno = EISDIR;
-	else if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-		errno = ENOTSUP; /* a rename over /dev/null would take it away from everybody */
+	else if (S_ISLNK(st.st_mode))
+		errno = ELOOP; /* a rename over /dev/stdout would take it away from everybody */
+	else if (!S_ISREG(st.st_mode))
+		errno = ENOTSUP; /* as would one over /dev/null */
 	else
 		return true;
 	return false;
@@ -142,6 +150,12 @@ static bool open_temporary(struct hsnap_output *out)
 	return (open_nameless(out) || open_named(out)) && !fchmod(out->fd, 0600);
 }
 
+static bool can_be_written(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	return flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_RDONLY;
+}
+
 enum hsnap_code hsnap_output_open(struct hsnap_output *out, const char *path, bool force, struct hsnap_error *err)
 {
 	*out = (struct hsnap_output){ .path = path, .folder = -1, .fd = -1, .force = force };
@@ -150,6 +164,10 @@ enum hsnap_code hsnap_output_open(struct hsnap_output *out, const char *path, bo
 		out->path = "stdout";
 		out->standard = true;
 		out->fd = STDOUT_FILENO;
+		if (!can_be_written(out->fd)) {
+			errno = EBADF;
+			return fail(out, err, "write");
+		}
 		if (!isatty(out->fd))
 			return HSNAP_OK;
 		errno = ENOTSUP;

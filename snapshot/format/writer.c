@@ -385,6 +385,12 @@ enum hsnap_code hsnap_snapshot_write(const struct hsnap_snapshot *snapshot, cons
 	return code;
 }
 
+enum hsnap_code hsnap_snapshot_may_write(const char *path, bool force, struct hsnap_error *err)
+{
+	hsnap_auto(hsnap_output_close) struct hsnap_output out;
+	return hsnap_output_open(&out, path, force, err);
+}
+
 enum hsnap_code hsnap_snapshot_write_bytes(const struct hsnap_snapshot *snapshot, struct hsnap_buffer *bytes,
 					   struct hsnap_error *err)
 {

@@ -114,8 +114,27 @@ check "… is nobody else's to read" test "$(stat -c %a plain)" = 600
 ln -s "$work/elsewhere" out/link
 expect "a link is not followed" 5 '^heapsnap: cannot ' "$HEAPSNAP" take -p "$service" -o out/link
 check "… and nothing stands behind it" not test -e elsewhere
+expect "… with --force neither" 5 '^heapsnap: cannot .*it is a link' "$HEAPSNAP" take --force -p "$service" -o out/link
+check "… and the link stands" test -L out/link
 rm out/link
 check "no failure left a file" empty out
+# What can be known beforehand is said before anything is done: no second passes, and the service is not stopped.
+beforehand() {
+	beforehand_name=$1 beforehand_status=$2 beforehand_pattern=$3
+	shift 3
+	expect "$beforehand_name" "$beforehand_status" "$beforehand_pattern" "$@"
+	check "… in one line, with a hint, before it is held still" sh -c '
+		! grep -q "held still" expect.err && [ "$(grep -vc "^hint: " expect.err)" -eq 1 ] && grep -q "^hint: " expect.err'
+}
+beforehand "no name" 2 '^heapsnap: cannot take: -o wants a file' "$HEAPSNAP" take -p "$service" -o ''
+beforehand "a folder for a name" 5 'it is a folder$' "$HEAPSNAP" take --force -p "$service" -o out
+beforehand "a device for a name" 5 'it is not a regular file$' "$HEAPSNAP" take --force -p "$service" -o /dev/full
+beforehand "a file that stands there is seen" 5 'File exists$' "$HEAPSNAP" take -p "$service" -o plain
+mkdir dev && ln -s /proc/self/fd/1 dev/stdout
+beforehand "a link to stdout" 5 'it is a link' "$HEAPSNAP" take --force -p "$service" -o dev/stdout
+check "… stays one" test -L dev/stdout
+expect "stdout is closed, and is to be the file" 5 "^heapsnap: cannot write 'stdout': Bad file" \
+	sh -c '"$0" take -p "$1" -o - >&-' "$HEAPSNAP" "$service"
 "$HEAPSNAP" take --quiet -p "$service" -o - >/dev/full 2>err
 check "a full device under stdout is noticed" test $? -eq 5
 

@@ -21,6 +21,22 @@ for foreign in static asan; do
 		[ "$(grep -c "^heapsnap: cannot " err)" -eq 1 ] && [ "$(grep -vc "^hint: " err)" -eq 1 ]'
 done
 
+# A closed descriptor is no file of ours: an answer or an error would be written into it.
+mkfifo snap
+"$HEAPSNAP" show - <snap >&- 2>&- &
+reader=$!
+exec 9>snap
+left=50
+until [ "$(readlink "/proc/$reader/exe")" = "$(readlink -f "$HEAPSNAP")" ] || [ $left -eq 0 ]; do left=$((left - 1)); sleep 0.1; done
+sleep 0.2
+check "closed stdout and stderr: nothing else takes their place" sh -c '
+	[ "$(readlink "/proc/$1/fd/1") $(readlink "/proc/$1/fd/2")" = "/ /" ]' - "$reader"
+exec 9>&-
+wait "$reader"
+check "… and what cannot be said has its exit status" test $? -eq 4
+"$HEAPSNAP" run -- sh -c 'ls -l /proc/$$/fd >seen' 0<&- 2>&-
+check "run: what is closed is closed for the program" sh -c '! grep -Eq " (0|2) -> " seen && grep -q " 1 -> " seen'
+
 start "$HEAPSNAP" run -- "$program"
 await truth || finish
 path=$("$HEAPSNAP" take -p "$service" 2>err)

@@ -30,7 +30,7 @@
 #define HOST_IDS { "proc/self/uid_map", "         0          0 4294967295\n" }
 #define SUDO "needs CAP_SYS_PTRACE: sudo heapsnap take -p 812"
 #define DOCKER \
-	"needs CAP_SYS_PTRACE: docker run --pid=container:NAME --cap-add SYS_PTRACE IMAGE heapsnap take …, or root on the host"
+	"needs CAP_SYS_PTRACE: docker run --pid=container:NAME --cap-add SYS_PTRACE IMAGE heapsnap take ..., or root on the host"
 #define KUBERNETES \
 	"needs CAP_SYS_PTRACE: kubectl debug -it POD --image=IMAGE --target=CONTAINER --profile=general, or root on the node"
 #define OUTSIDE "run heapsnap as root on the host, outside of any container"
@@ -124,12 +124,12 @@ static const struct {
 	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("0", PTRACE_CAP) }, HOST_IDS,
 	    { "proc/self/attr/current", "docker-default (enforce)\n" }, { "proc/812/attr/current", "unconfined\n" } },
 	  "not permitted by AppArmor: it runs as 'unconfined', we as 'docker-default (enforce)'",
-	  "docker run --security-opt apparmor=unconfined …, or run heapsnap as root on the host" },
+	  "docker run --security-opt apparmor=unconfined ..., or run heapsnap as root on the host" },
 	{ "AppArmor, and its profile cannot be read", EACCES,
 	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("0", PTRACE_CAP) }, HOST_IDS,
 	    { "proc/self/attr/current", "docker-default (enforce)\n" } },
 	  "not permitted by AppArmor: it runs as '?', we as 'docker-default (enforce)'",
-	  "docker run --security-opt apparmor=unconfined …, or run heapsnap as root on the host" },
+	  "docker run --security-opt apparmor=unconfined ..., or run heapsnap as root on the host" },
 	{ "SELinux, both of one domain", EACCES,
 	  { { "proc/812/status", NGINX("S", "TracerPid:\t0") }, { "proc/self/status", OURS("0", PTRACE_CAP) }, HOST_IDS,
 	    { "proc/self/attr/current", "system_u:system_r:container_t:s0:c1,c2" },

@@ -239,11 +239,11 @@ static bool fill_table(const struct view *view, struct hsnap_table *table)
 	}
 	char text[128];
 	if (num_rest) {
-		snprintf(text, sizeof(text), "%s (--top 0 shows them)", hsnap_plural(num_rest, "more type").text);
+		snprintf(text, sizeof(text), "%s (--top 0)", hsnap_plural(num_rest, "more type").text);
 		add_sum(view, table, &rest, "", text);
 	}
 	if (num_labels) {
-		snprintf(text, sizeof(text), "%s without a type (--top 0 shows them)",
+		snprintf(text, sizeof(text), "%s without a type (--top 0)",
 			 hsnap_plural(num_labels, "kind").text);
 		add_sum(view, table, &labels, "label", text);
 	}

@@ -273,7 +273,7 @@ static bool fill_table(const struct hsnap_diff_view *view, const struct columns 
 		add_row(view, columns, table, row, sum->sum_grown, twin[i]);
 	}
 	char text[128];
-	snprintf(text, sizeof(text), "%s grew (--top 0 shows them)", hsnap_plural(left_out, "more type").text);
+	snprintf(text, sizeof(text), "%s grew (--top 0)", hsnap_plural(left_out, "more type").text);
 	if (left_out)
 		add_line(columns, table, text);
 	struct hsnap_table_row *all = hsnap_table_add(table);

@@ -111,8 +111,8 @@ if [ -x /usr/bin/python3.11 ]; then
 else
 	skip "python" "no /usr/bin/python3.11 here"
 fi
-if [ "$gcore" = yes ] && command -v redis-server >/dev/null && ldd "$(command -v redis-server)" | grep -q jemalloc; then
-	redis-server --port 0 --unixsocket "$work/redis.sock" --save '' >redis.log 2>&1 &
+if [ "$gcore" = yes ] && redis_server && ldd redis-server | grep -q jemalloc; then
+	./redis-server --port 0 --unixsocket "$work/redis.sock" --save '' >redis.log 2>&1 &
 	service=$!
 	sleep 1
 	gcore -o redis "$service" >gcore.log 2>&1 || fail "gcore of redis" gcore.log

@@ -110,12 +110,12 @@ else
 	skip "pymalloc" "no /usr/bin/python3.11 here"
 fi
 
-if ! command -v redis-server >/dev/null; then
-	skip "redis" "no redis-server here"
-elif ! ldd "$(command -v redis-server)" | grep -q jemalloc; then
+if ! redis_server; then
+	skip "redis" "no redis-server and no redis-check-rdb here"
+elif ! ldd redis-server | grep -q jemalloc; then
 	skip "redis" "this one is not linked to jemalloc"
 else
-	redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --enable-debug-command yes >redis.log 2>&1 &
+	./redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --enable-debug-command yes >redis.log 2>&1 &
 	service=$!
 	left=100
 	until redis-cli -s "$work/redis.sock" ping >out 2>&1 || [ $left -eq 0 ]; do left=$((left - 1)); sleep 0.1; done

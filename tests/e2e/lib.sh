@@ -130,6 +130,12 @@ adds_up() {
 		(.types | map(.count) | add) == .snapshot.heap_count' "$1"
 }
 
+# redis_server - make ./redis-server; false where there is none.  Server and checker are one program, which
+# looks at its own name: Debian's redis-tools has it under the checker's alone.
+redis_server() {
+	redis_program=$(command -v redis-server || command -v redis-check-rdb) && ln -sf "$redis_program" redis-server
+}
+
 finish() {
 	[ $passes -gt 0 ] || [ $failures -gt 0 ] || exit 77
 	exit $((failures > 0))

@@ -5,6 +5,8 @@
 set -u
 agent=$1 tell=$2 dummy=$3 own_new=$4
 failed=0
+work=$(mktemp -d "${TMPDIR:-/tmp}/heapsnap-programs.XXXXXX")
+trap 'rm -rf "$work"' EXIT
 
 same() {
 	command -v "$1" >/dev/null 2>&1 || { echo "skip: no $1"; return; }
@@ -22,7 +24,9 @@ same awk '{ n[$1] = NR } END { for (k in n) s += n[k]; print s }'
 same perl -e 'my %h; $h{$_} = "x" x $_ for 1 .. 3000; print scalar(keys %h), "\n"'
 same /usr/bin/python3.11 -c 'import json; print(len(json.dumps({str(i): [i] * 9 for i in range(3000)})))'
 same git --version
-same redis-server --version
+# The server, which Debian's redis-tools has under another name.
+redis=$(command -v redis-server || command -v redis-check-rdb) && ln -s "$redis" "$work/redis-server"
+same "$work/redis-server" --version
 same cmake --version
 same sh -c 'echo $(echo $(echo nested)); exit 7'
 

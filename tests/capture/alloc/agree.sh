@@ -99,9 +99,7 @@ bookstores)
 	done
 	;;
 redis)
-	command -v redis-check-rdb >/dev/null || { skip redis "no redis here"; finish; }
-	# The server and the checker are one program, which looks at its own name.
-	ln -s "$(command -v redis-check-rdb)" redis-server
+	redis_server || { skip redis "no redis-server and no redis-check-rdb here"; finish; }
 	libc=$(ldd "$(command -v redis-cli)" | awk '$1 == "libc.so.6" { print $3 }')
 	LD_PRELOAD=$libc "$HEAPSNAP" run -- ./redis-server --port 0 --unixsocket "$work/redis.sock" --save '' \
 		--dir "$work" --enable-debug-command yes >service.err 2>&1 &

@@ -230,6 +230,8 @@ static bool fill_facts(struct take *take)
 	facts->freed_count = heap->freed_count;
 	if (heap->partial[0] && !add_reason(take, true, heap->partial))
 		return false;
+	if (take->roots.partial[0] && !add_reason(take, true, take->roots.partial))
+		return false;
 	if (!add_core_reasons(take) || !add_foreign(take))
 		return false;
 	if (take->frozen.note[0] && !add_reason(take, false, take->frozen.note))

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "capture/target/threads.h"
 #include "snapshot/base/cleanup.h"
 
 #define PAGE ((uint64_t)4096)
@@ -15,6 +16,7 @@ struct parts {
 	const struct hsnap_heap *heap;
 	const struct hsnap_account_look *look;
 	struct hsnap_snapshot *snapshot;
+	struct hsnap_thread_places threads; /* by stack pointer */
 	size_t region, own; /* the first ones that may reach into the mapping being looked at */
 	size_t hint;
 	uint64_t sum_size, sum_resident;
@@ -47,15 +49,14 @@ static uint64_t resident_in(struct parts *parts, const struct hsnap_region *rang
 	return resident;
 }
 
-static const struct hsnap_thread *thread_on(const struct hsnap_target *target, const struct hsnap_mapping *mapping)
+/* The first of the threads whose stack pointer leads into the mapping, or NULL. */
+static const struct hsnap_thread *thread_on(const struct parts *parts, const struct hsnap_mapping *mapping)
 {
-	for (size_t i = 0; i < target->threads.num; i++) {
-		const struct hsnap_thread *thread = &target->threads.items[i];
-		uint64_t sp = thread->regs.value[HSNAP_REG_SP];
-		if (sp >= mapping->start && sp < mapping->end)
-			return thread;
-	}
-	return NULL;
+	const struct hsnap_thread_places *places = &parts->threads;
+	uint32_t first = UINT32_MAX;
+	for (size_t i = hsnap_threads_from(places, mapping->start); i < places->num && places->items[i].at < mapping->end; i++)
+		first = places->items[i].thread < first ? places->items[i].thread : first;
+	return first == UINT32_MAX ? NULL : &parts->target->threads.items[first];
 }
 
 static bool is_stack(const char *path)
@@ -78,7 +79,7 @@ static struct part describe(const struct parts *parts, const struct hsnap_mappin
 	} else if (mapping->inode) {
 		part.kind = HSNAP_PART_FILE;
 	} else if (is_stack(path) || (mapping->end - mapping->start <= MAX_STACK && mapping->prot & HSNAP_PROT_WRITE &&
-				      (thread = thread_on(target, mapping)))) {
+				      (thread = thread_on(parts, mapping)))) {
 		part.kind = HSNAP_PART_STACK;
 		part.name = thread && thread->name[0] ? thread->name : path;
 	}
@@ -212,12 +213,13 @@ bool hsnap_account_parts(const struct hsnap_target *target, const struct hsnap_h
 {
 	struct parts parts = { .target = target, .heap = heap, .look = look, .snapshot = snapshot };
 	struct found_parts found = { 0 };
-	bool room = true;
+	bool room = hsnap_threads_by_stack(target, &parts.threads);
 	for (size_t i = 0; room && i < target->mappings.num; i++)
 		room = add_mapping(&parts, &found, &target->mappings.items[i]);
 	put_in_order(&found);
 	for (size_t i = 0; room && i < found.num; i++)
 		room = !found.items[i].size || keep(&parts, &found.items[i]);
 	hsnap_vec_deinit(&found);
+	hsnap_vec_deinit(&parts.threads);
 	return room;
 }

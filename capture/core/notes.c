@@ -6,6 +6,7 @@
  * gdb 13 gcore writes the same.
  */
 #include <elf.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/procfs.h>
@@ -17,12 +18,14 @@
 
 #define MAX_NAME 64u
 #define MAX_VALUE ((uint64_t)64 << 20) /* of one note: the list of files may be long */
-#define MAX_THREADS (1u << 20)
+/* Twice what the kernel lets run by itself (kernel.pid_max, and vm.max_map_count by two mappings a stack). */
+#define MAX_THREADS 65536u
 
 struct reading {
 	struct hsnap_core_image *core;
 	struct hsnap_core_facts *facts;
 	bool has_files;
+	uint64_t threads; /* that the core tells of */
 };
 
 static bool add_thread(struct reading *reading, const uint8_t *value, size_t size)
@@ -31,7 +34,7 @@ static bool add_thread(struct reading *reading, const uint8_t *value, size_t siz
 	struct elf_prstatus status;
 	struct user_regs_struct user;
 	struct hsnap_thread thread = { 0 };
-	if (size < sizeof(status) || target->threads.num >= MAX_THREADS)
+	if (size < sizeof(status) || ++reading->threads > MAX_THREADS)
 		return true;
 	memcpy(&status, value, sizeof(status));
 	_Static_assert(sizeof(user) == sizeof(status.pr_reg), "the kernel's and ptrace's registers are the same");
@@ -241,6 +244,9 @@ enum hsnap_code hsnap_core_read_notes(struct hsnap_core_image *core, const struc
 	core->target->pid = facts->pid;
 	if (!reading.has_files)
 		hsnap_core_miss(facts, "the core does not tell which files were mapped: its libraries are unknown");
+	if (reading.threads > MAX_THREADS)
+		hsnap_core_miss(facts, "%" PRIu64 " of the core's %" PRIu64 " threads are left out: more than %u are not looked at",
+				reading.threads - MAX_THREADS, reading.threads, MAX_THREADS);
 	if (!core->target->threads.num)
 		hsnap_core_miss(facts, "the core does not tell of its threads: nothing is known to be on a stack");
 	return HSNAP_OK;

@@ -47,6 +47,7 @@ struct hsnap_roots {
 	struct hsnap_vec(struct hsnap_root_value) values;
 	struct hsnap_vec(struct hsnap_root_frame) frames;
 	uint32_t searched_modules, searched_tls;
+	char partial[160];    /* what of the threads was not looked at, and why; "" = nothing */
 };
 
 void hsnap_roots_deinit(struct hsnap_roots *roots);

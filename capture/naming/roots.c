@@ -19,8 +19,12 @@ struct place {
 	struct hsnap_root root;
 };
 
+#define MAX_THREAD_PLACES ((size_t)1 << 21) /* beyond it a thread-local is a word of its thread's storage */
+
 struct finder {
 	struct hsnap_work *work;
+	hsnap_string *thread_names; /* one a thread, 0: not made yet */
+	size_t thread_places;
 	struct hsnap_vec(struct place) places; /* in order of address */
 	bool failed; /* out of memory */
 };
@@ -39,11 +43,13 @@ static hsnap_string thread_name(struct finder *finder, uint32_t thread)
 		return 0;
 	const struct hsnap_thread *t = &target->threads.items[thread];
 	struct hsnap_strings *strings = &finder->work->snapshot->strings;
+	if (finder->thread_names[thread])
+		return finder->thread_names[thread];
 	hsnap_string name = !thread ? hsnap_strings_add(strings, "main")
 				    : hsnap_strings_addf(strings, "%.*s (tid %u)", (int)sizeof(t->name),
 							 t->name, t->tid);
 	finder->failed |= name == HSNAP_NO_STRING;
-	return name;
+	return finder->thread_names[thread] = name;
 }
 
 static void add_place(struct finder *finder, const struct place *place)
@@ -63,7 +69,7 @@ static void add_thread_places(struct finder *finder, const struct hsnap_dvariabl
 	if (!module->tls_offset || variable->address >= module->tls_size ||
 	    place.size > module->tls_size - variable->address)
 		return;
-	for (uint32_t t = 0; t < target->threads.num; t++) {
+	for (uint32_t t = 0; t < target->threads.num && finder->thread_places++ < MAX_THREAD_PLACES; t++) {
 		place.address = target->threads.items[t].thread_pointer - module->tls_offset + variable->address;
 		place.root.thread = thread_name(finder, t);
 		add_place(finder, &place);
@@ -215,9 +221,10 @@ static void cut_stack(struct finder *finder, const struct hsnap_root_area *area,
 {
 	const struct hsnap_roots *roots = finder->work->roots;
 	uint64_t at = area->address, end = area->address + area->size;
-	for (size_t i = 0; i < roots->frames.num; i++) {
+	size_t first = hsnap_first(roots->frames.num, i, roots->frames.items[i].thread + 1 >= area->thread);
+	for (size_t i = first; i < roots->frames.num && roots->frames.items[i].thread + 1 == area->thread; i++) {
 		const struct hsnap_root_frame *frame = &roots->frames.items[i];
-		if (frame->thread + 1 != area->thread || frame->low < at || frame->cfa > end ||
+		if (frame->low < at || frame->cfa > end ||
 		    frame->low >= frame->cfa)
 			continue;
 		struct hsnap_root root = *rest;
@@ -280,7 +287,9 @@ static void add_values(struct finder *finder)
 
 enum hsnap_code hsnap_find_segments(struct hsnap_work *work, struct hsnap_error *err)
 {
-	struct finder finder = { .work = work };
+	struct finder finder = { .work = work, .thread_names = calloc(work->target->threads.num + 1, sizeof(hsnap_string)) };
+	if (!finder.thread_names)
+		return hsnap_no_memory(err);
 	if (work->symbols) {
 		add_variables(&finder);
 		add_locals(&finder);
@@ -290,6 +299,7 @@ enum hsnap_code hsnap_find_segments(struct hsnap_work *work, struct hsnap_error 
 	cut_areas(&finder);
 	add_values(&finder);
 	hsnap_vec_deinit(&finder.places);
+	free(finder.thread_names);
 	return finder.failed ? hsnap_no_memory(err) : HSNAP_OK;
 }
 

@@ -64,21 +64,15 @@ static void note_address(struct hsnap_root_finder *finder, struct loader *loader
 		finder->no_memory = true;
 }
 
-/* What nobody has explained yet of these pages. */
-static void add_pages(struct hsnap_root_finder *finder, const struct loader_pages *pages)
+/* What nobody has explained yet of these pages; what is known is in order. */
+static void list_gaps(struct hsnap_root_finder *finder, const struct loader_pages *pages, struct hsnap_spans *gaps)
 {
-	struct hsnap_root_place place = { .kind = HSNAP_ROOT_OTHER, .name = "dynamic loader" };
-	struct hsnap_spans gaps = { 0 };
 	uint64_t end = (pages->last & PAGE_MASK) + LOADER_TAIL, gap_end;
 	if (end > pages->mapping->end)
 		end = pages->mapping->end;
-	hsnap_spans_sort(&finder->known);
 	for (uint64_t at = pages->first & PAGE_MASK; hsnap_spans_gap(&finder->known, &at, end, &gap_end); at = gap_end)
-		if (!hsnap_spans_add(&gaps, at, gap_end))
+		if (!hsnap_spans_add(gaps, at, gap_end))
 			finder->no_memory = true;
-	for (size_t i = 0; i < gaps.num; i++)
-		hsnap_roots_add_outside(finder, gaps.items[i].start, gaps.items[i].end, &place);
-	hsnap_vec_deinit(&gaps);
 }
 
 /*
@@ -92,7 +86,9 @@ void hsnap_roots_of_loader(struct hsnap_root_finder *finder)
 	const struct hsnap_target *target = finder->target;
 	hsnap_auto(hsnap_freep) uint64_t *maps = malloc(MAX_LINK_MAPS * sizeof(*maps));
 	uint32_t num = maps ? hsnap_glibc_link_maps(target, maps, MAX_LINK_MAPS) : 0;
+	struct hsnap_root_place place = { .kind = HSNAP_ROOT_OTHER, .name = "dynamic loader" };
 	struct loader loader = { 0 };
+	struct hsnap_spans gaps = { 0 };
 	for (uint32_t i = 0; i < num; i++)
 		note_address(finder, &loader, maps[i]);
 	uint64_t pointer = target->threads.num ? target->threads.items[0].thread_pointer : 0, table;
@@ -102,7 +98,11 @@ void hsnap_roots_of_loader(struct hsnap_root_finder *finder)
 		if (hsnap_target_word(target, pointer + 8, &table))
 			note_address(finder, &loader, table);
 	}
+	hsnap_spans_sort(&finder->known);
 	for (size_t i = 0; i < loader.num; i++)
-		add_pages(finder, &loader.items[i]);
+		list_gaps(finder, &loader.items[i], &gaps);
+	for (size_t i = 0; i < gaps.num; i++)
+		hsnap_roots_add_outside(finder, gaps.items[i].start, gaps.items[i].end, &place);
+	hsnap_vec_deinit(&gaps);
 	hsnap_vec_deinit(&loader);
 }

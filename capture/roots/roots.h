@@ -26,7 +26,7 @@
  * @param[out] ret  release with hsnap_roots_deinit(), also after a failure
  * @return HSNAP_OK, HSNAP_NO_MEMORY
  *
- * Cost: O(mappings · threads + copied runs).
+ * Cost: O((mappings + threads · modules with thread-locals + copied runs) · log of these); see roots.partial
  */
 HSNAP_CHECKED enum hsnap_code hsnap_roots_find(struct hsnap_target *target, const struct hsnap_kernel *kernel,
 					       const struct hsnap_heap *heap, struct hsnap_roots *ret,

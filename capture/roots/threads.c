@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* threads.c - stacks, registers, thread-locals and control blocks; and the stacks of ended threads. */
+#include <stdio.h>
 #include <string.h>
 
 #include "capture/roots/finder.h"
 #include "capture/unwind/target.h"
 
 #define MAX_FRAMES 256              /* of one thread */
+#define MAX_ALL_FRAMES ((size_t)1 << 20)
+#define MAX_TLS_BLOCKS ((uint32_t)1 << 21)
 #define MAX_STRAY ((uint64_t)65536) /* of a stack in allocator memory that is no block's */
 
 static const char *const register_names[HSNAP_NUM_REGS] = {
@@ -52,8 +55,9 @@ static bool is_readable(const struct hsnap_target *target, uint64_t start, uint6
 /* The agent's modules lie in its regions: what it remembers of blocks holds none of them. */
 static bool is_agents(const struct hsnap_root_finder *finder, const struct hsnap_target_module *module)
 {
-	for (size_t i = 0; i < finder->target->mappings.num; i++) {
-		const struct hsnap_mapping *mapping = &finder->target->mappings.items[i];
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(finder->target, module->start);
+	const struct hsnap_mapping *last = finder->target->mappings.items + finder->target->mappings.num;
+	for (; mapping && mapping < last && mapping->start < module->end; mapping++) {
 		uint64_t at = mapping->start, end;
 		if (mapping->module && &finder->target->modules.items[mapping->module] == module &&
 		    mapping->prot & HSNAP_PROT_WRITE)
@@ -62,13 +66,31 @@ static bool is_agents(const struct hsnap_root_finder *finder, const struct hsnap
 	return false;
 }
 
+/* A module with thread-locals. */
+struct local_module {
+	uint32_t module;
+	bool agents;
+};
+struct local_modules hsnap_vec_body(struct local_module);
+
+static void list_local_modules(struct hsnap_root_finder *finder, struct local_modules *ret)
+{
+	const struct hsnap_target *target = finder->target;
+	for (uint32_t i = 1; i < target->modules.num; i++) {
+		const struct hsnap_target_module *module = &target->modules.items[i];
+		if (module->tls_size && !hsnap_vec_push(ret, (struct local_module){ i, is_agents(finder, module) }))
+			finder->no_memory = true;
+	}
+}
+
 /* The thread-locals of every module; `own` collects those inside the thread's storage. */
-static void add_thread_locals(struct hsnap_root_finder *finder, uint32_t index, const bool *skip,
+static void add_thread_locals(struct hsnap_root_finder *finder, uint32_t index, const struct local_modules *locals,
 			      struct hsnap_spans *own)
 {
 	const struct hsnap_target *target = finder->target;
 	const struct hsnap_thread *thread = &target->threads.items[index];
-	for (uint32_t i = 1; i < target->modules.num; i++) {
+	for (size_t l = 0; l < locals->num; l++) {
+		uint32_t i = locals->items[l].module;
 		const struct hsnap_target_module *module = &target->modules.items[i];
 		uint64_t block;
 		if (!hsnap_glibc_tls_block(target, thread, module, &block) ||
@@ -76,12 +98,12 @@ static void add_thread_locals(struct hsnap_root_finder *finder, uint32_t index, 
 			continue;
 		if (!hsnap_spans_add(own, block, block + module->tls_size))
 			finder->no_memory = true;
-		if (skip[i]) {
+		if (locals->items[l].agents) {
 			hsnap_roots_exclude(finder, block, block + module->tls_size);
 			continue;
 		}
 		struct hsnap_root_place place = { .kind = HSNAP_ROOT_THREAD_LOCAL, .module = i, .thread = index + 1 };
-		hsnap_roots_add(finder, block, block + module->tls_size, &place);
+		hsnap_roots_claim(finder, block, block + module->tls_size, &place);
 		finder->roots->searched_tls++;
 	}
 }
@@ -107,7 +129,7 @@ static void add_storage(struct hsnap_root_finder *finder, uint32_t index, struct
 	struct hsnap_root_place place = { .kind = HSNAP_ROOT_THREAD_LOCAL, .thread = index + 1, .name = "pthread keys" };
 	struct hsnap_span keys = keys_of(finder, thread, storage);
 	if (keys.start < keys.end) {
-		hsnap_roots_add(finder, keys.start, keys.end, &place);
+		hsnap_roots_claim(finder, keys.start, keys.end, &place);
 		if (!hsnap_spans_add(own, keys.start, keys.end))
 			finder->no_memory = true;
 	}
@@ -115,10 +137,10 @@ static void add_storage(struct hsnap_root_finder *finder, uint32_t index, struct
 	uint64_t end;
 	place.name = "thread storage";
 	for (uint64_t at = storage.start; hsnap_spans_gap(own, &at, thread->thread_pointer, &end); at = end)
-		hsnap_roots_add(finder, at, end, &place);
+		hsnap_roots_claim(finder, at, end, &place);
 	place.name = "thread control block";
 	for (uint64_t at = thread->thread_pointer; hsnap_spans_gap(own, &at, storage.end, &end); at = end)
-		hsnap_roots_add(finder, at, end, &place);
+		hsnap_roots_claim(finder, at, end, &place);
 }
 
 /* Where a stack that is in use at `sp` ends. */
@@ -145,14 +167,13 @@ static void add_stack(struct hsnap_root_finder *finder, uint32_t index, uint64_t
 		return;
 	uint64_t low = sp - mapping->start > HSNAP_RED_ZONE ? sp - HSNAP_RED_ZONE : mapping->start;
 	struct hsnap_root_place place = { .kind = HSNAP_ROOT_STACK, .thread = index + 1 };
-	hsnap_roots_add(finder, low & ~(uint64_t)7, stack_end(finder, mapping, sp, storage), &place);
+	hsnap_roots_claim(finder, low & ~(uint64_t)7, stack_end(finder, mapping, sp, storage), &place);
 	/* Two stacks without a guard between them can be one mapping: dead is only what is this one's. */
 	uint64_t dead = mapping->start;
-	for (size_t i = 0; i < finder->target->threads.num; i++) {
-		uint64_t other = finder->target->threads.items[i].thread_pointer;
-		if (other >= dead && other < low)
-			dead = storage_of(finder, &finder->target->threads.items[i]).end;
-	}
+	size_t after = hsnap_threads_from(&finder->pointers, low);
+	const struct hsnap_thread_place *before = after ? &finder->pointers.items[after - 1] : NULL;
+	if (before && before->at >= dead)
+		dead = storage_of(finder, &finder->target->threads.items[before->thread]).end;
 	uint64_t at = sp, gap_end;
 	if (hsnap_spans_gap(&finder->regions, &at, sp + 1, &gap_end))
 		hsnap_roots_exclude(finder, dead, low & ~(uint64_t)7);
@@ -185,12 +206,10 @@ static void add_frames(struct hsnap_root_finder *finder, uint32_t index, struct 
 	}
 }
 
-static bool is_live_tcb(const struct hsnap_target *target, uint64_t address)
+static bool is_live_tcb(const struct hsnap_root_finder *finder, uint64_t address)
 {
-	for (size_t i = 0; i < target->threads.num; i++)
-		if (target->threads.items[i].thread_pointer == address)
-			return true;
-	return false;
+	size_t found = hsnap_threads_from(&finder->pointers, address);
+	return found < finder->pointers.num && finder->pointers.items[found].at == address;
 }
 
 /* The table of thread-locals (dtv, the second word of a control block) goes with a stack to its next thread. */
@@ -205,8 +224,11 @@ static void add_kept_dtv(struct hsnap_root_finder *finder, uint64_t tcb)
 static void add_left_caches(struct hsnap_root_finder *finder, uint64_t tcb, uint64_t lowest)
 {
 	struct hsnap_root_place place = { .kind = HSNAP_ROOT_THREAD_LOCAL, .name = "a cache of malloc's, of a thread that is gone" };
-	uint64_t word, from = finder->glibc.static_tls < tcb - lowest ? tcb - finder->glibc.static_tls : lowest;
-	for (uint64_t at = (from + 7) & ~7ull; at < tcb && hsnap_target_word(finder->target, at, &word); at += 8) {
+	uint64_t word, from = finder->glibc.static_tls < tcb - lowest ? tcb - finder->glibc.static_tls : lowest, start, end;
+	for (uint64_t at = (from + 7) & ~7ull; hsnap_target_next_run(finder->target, at, &start, &end); at += 8) {
+		at = at > start ? at : start;
+		if (at >= tcb || !hsnap_target_word(finder->target, at, &word))
+			break;
 		size_t found = hsnap_heap_find(finder->heap, word);
 		const struct hsnap_block *block = found == SIZE_MAX ? NULL : &finder->heap->blocks.items[found];
 		if (block && block->address == word && block->flags & (HSNAP_BLOCK_ALLOCATOR | HSNAP_BLOCK_NO_RECORD))
@@ -227,11 +249,14 @@ static void exclude_ended_stacks(struct hsnap_root_finder *finder)
 		    guard->end != mapping->start || guard->prot & (HSNAP_PROT_READ | HSNAP_PROT_WRITE))
 			continue;
 		uint64_t size = mapping->end - mapping->start;
-		uint64_t look = finder->glibc.sizeof_pthread + 4096;
-		for (uint64_t at = mapping->end - (look < size ? look : size); at < mapping->end; at += 64) {
+		uint64_t look = finder->glibc.sizeof_pthread + 4096, run, run_end;
+		uint64_t first = mapping->end - (look < size ? look : size);
+		if (!hsnap_target_next_run(target, first, &run, &run_end) || run >= mapping->end)
+			continue; /* never touched: nobody's control block */
+		for (uint64_t at = first; at < mapping->end; at += 64) {
 			if (!hsnap_glibc_is_tcb(target, at))
 				continue;
-			if (!is_live_tcb(target, at)) {
+			if (!is_live_tcb(finder, at)) {
 				add_kept_dtv(finder, at);
 				add_left_caches(finder, at, mapping->start);
 				hsnap_roots_exclude(finder, mapping->start, mapping->end);
@@ -241,28 +266,51 @@ static void exclude_ended_stacks(struct hsnap_root_finder *finder)
 	}
 }
 
+/* What a hostile target could make endless has its limits, far above what runs anywhere. */
+static void tell_left_out(struct hsnap_root_finder *finder, uint32_t frames, uint32_t locals)
+{
+	char *to = finder->roots->partial;
+	size_t size = sizeof(finder->roots->partial);
+	if (frames)
+		snprintf(to, size, "the frames of %u threads are left out: more than %zu are not looked at", frames, MAX_ALL_FRAMES);
+	else if (locals)
+		snprintf(to, size, "the thread-locals of %u threads are left out: more than %u blocks of them are not looked at",
+			 locals, MAX_TLS_BLOCKS);
+}
+
 void hsnap_roots_of_threads(struct hsnap_root_finder *finder)
 {
 	const struct hsnap_target *target = finder->target;
-	bool *skip = calloc(target->modules.num, sizeof(*skip));
-	if (!skip) {
+	struct local_modules locals = { 0 };
+	uint32_t frameless = 0, localless = 0;
+	uint64_t tried = 0;
+	if (!hsnap_threads_by_pointer(target, &finder->pointers)) {
 		finder->no_memory = true;
 		return;
 	}
-	for (uint32_t i = 1; i < target->modules.num; i++)
-		skip[i] = target->modules.items[i].tls_size && is_agents(finder, &target->modules.items[i]);
+	list_local_modules(finder, &locals);
 	for (uint32_t i = 0; i < target->threads.num; i++) {
 		const struct hsnap_thread *thread = &target->threads.items[i];
 		struct hsnap_spans own = { 0 };
 		struct hsnap_span storage = storage_of(finder, thread);
 		add_registers(finder, i);
-		add_thread_locals(finder, i, skip, &own);
+		tried += locals.num;
+		if (tried <= MAX_TLS_BLOCKS)
+			add_thread_locals(finder, i, &locals, &own);
+		else
+			localless++;
 		if (storage.start < storage.end)
 			add_storage(finder, i, storage, &own);
 		add_stack(finder, i, thread->regs.value[HSNAP_REG_SP], storage);
-		add_frames(finder, i, storage);
+		if (finder->roots->frames.num < MAX_ALL_FRAMES)
+			add_frames(finder, i, storage);
+		else
+			frameless++;
 		hsnap_vec_deinit(&own);
 	}
-	free(skip);
+	tell_left_out(finder, frameless, localless);
+	hsnap_vec_deinit(&locals);
+	hsnap_roots_settle(finder);
 	exclude_ended_stacks(finder);
+	hsnap_vec_deinit(&finder->pointers);
 }

@@ -6,7 +6,7 @@
 #define HSNAP_CAPTURE_ALLOC_FOREIGN_CLAIMS_H
 
 #include "capture/alloc/foreign/foreign.h"
-#include "capture/target/target.h"
+#include "capture/target/threads.h"
 #include "snapshot/base/vec.h"
 
 #define HSNAP_FOREIGN_PAGE ((uint64_t)4096)
@@ -21,6 +21,7 @@ struct foreign {
 	struct foreign_spans spans;  /* memory that nobody explains and that was written to; in order, disjoint */
 	struct foreign_spans claims; /* of the recogniser that is at work, in any order */
 	const char *program;
+	struct hsnap_thread_places pointers; /* of all threads, in order */
 	uint64_t tries;              /* what the recogniser may still look at: all memory is hostile */
 	bool no_memory;
 };

@@ -107,16 +107,16 @@ static bool is_guarded(const struct hsnap_target *target, const struct hsnap_map
 }
 
 /* The first thread's, or one with a guard in front and a thread on it. */
-static bool is_stack(const struct hsnap_target *target, const struct hsnap_mapping *mapping)
+static bool is_stack(const struct hsnap_target *target, const struct hsnap_thread_places *threads,
+		     const struct hsnap_mapping *mapping)
 {
 	if (!strcmp(hsnap_str(&target->strings, mapping->path), "[stack]"))
 		return true;
 	if (!is_guarded(target, mapping))
 		return false;
-	for (size_t i = 0; i < target->threads.num; i++) {
-		uint64_t sp = target->threads.items[i].regs.value[HSNAP_REG_SP];
-		uint64_t storage = target->threads.items[i].thread_pointer;
-		if (sp >= mapping->start && sp < mapping->end && storage >= mapping->start && storage < mapping->end)
+	for (size_t i = hsnap_threads_from(threads, mapping->start); i < threads->num && threads->items[i].at < mapping->end; i++) {
+		uint64_t storage = target->threads.items[threads->items[i].thread].thread_pointer;
+		if (storage >= mapping->start && storage < mapping->end)
 			return true;
 	}
 	return false;
@@ -138,7 +138,12 @@ static void add_unexplained(struct foreign *foreign, const struct hsnap_heap *he
 static void gather(struct foreign *foreign, const struct hsnap_heap *heap, struct hsnap_foreign *ret)
 {
 	const struct hsnap_target *target = foreign->target;
+	struct hsnap_thread_places threads = { 0 };
 	size_t region = 0;
+	if (!hsnap_threads_by_stack(target, &threads)) {
+		foreign->no_memory = true;
+		return;
+	}
 	for (size_t i = 0; i < target->mappings.num; i++) {
 		const struct hsnap_mapping *mapping = &target->mappings.items[i];
 		const struct hsnap_target_module *module =
@@ -150,7 +155,7 @@ static void gather(struct foreign *foreign, const struct hsnap_heap *heap, struc
 		/* The heap may continue a module's .bss in one mapping. */
 		if (mapping->module && module)
 			from = (module->end + HSNAP_FOREIGN_PAGE - 1) & ~(HSNAP_FOREIGN_PAGE - 1);
-		bool stack = is_stack(target, mapping);
+		bool stack = is_stack(target, &threads, mapping);
 		while (from < mapping->end && hsnap_target_next_run(target, from, &start, &end) && start < mapping->end) {
 			end = end < mapping->end ? end : mapping->end;
 			ret->anonymous += end - start;
@@ -159,6 +164,7 @@ static void gather(struct foreign *foreign, const struct hsnap_heap *heap, struc
 			from = end;
 		}
 	}
+	hsnap_vec_deinit(&threads);
 	ret->unexplained = sum(&foreign->spans);
 }
 
@@ -284,10 +290,13 @@ enum hsnap_code hsnap_foreign_look(const struct hsnap_target *target, const stru
 {
 	struct foreign foreign = { .target = target, .program = program };
 	*ret = (struct hsnap_foreign){ 0 };
+	if (!hsnap_threads_by_pointer(target, &foreign.pointers))
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	gather(&foreign, heap, ret);
 	if (ret->unexplained >= MIN_BYTES)
 		recognise(&foreign, ret);
 	hsnap_vec_deinit(&foreign.spans);
 	hsnap_vec_deinit(&foreign.claims);
+	hsnap_vec_deinit(&foreign.pointers);
 	return foreign.no_memory ? hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory") : HSNAP_OK;
 }

@@ -31,10 +31,8 @@ static bool next_segment(const struct foreign *foreign, size_t *span, uint64_t *
 
 static bool is_thread(const struct foreign *foreign, uint64_t word)
 {
-	for (size_t i = 0; i < foreign->target->threads.num && i < 4096; i++)
-		if (word && word == foreign->target->threads.items[i].thread_pointer)
-			return true;
-	return false;
+	size_t found = hsnap_threads_from(&foreign->pointers, word);
+	return word && found < foreign->pointers.num && foreign->pointers.items[found].at == word;
 }
 
 /* Where a segment's header names a living thread: the place of that word, or HEADER_WORDS. */
@@ -89,7 +87,9 @@ static void claim_single(struct foreign *foreign, uint64_t size)
 {
 	uint64_t header[HEADER_WORDS], at = 0;
 	size_t span = 0;
-	for (; foreign_module(foreign, "libmimalloc") && next_segment(foreign, &span, &at, size); at += size) {
+	if (!foreign_module(foreign, "libmimalloc"))
+		return;
+	for (; next_segment(foreign, &span, &at, size); at += size) {
 		unsigned thread = read_header(foreign, at, header) ? thread_place(foreign, header) : HEADER_WORDS;
 		bool random = false;
 		for (unsigned i = 0; i < thread && thread < HEADER_WORDS; i++)

@@ -212,6 +212,19 @@ ParameterizedTest(size_t *row, core, refused)
 	cr_expect(err.message[0]);
 }
 
+Test(core, more_threads_than_are_looked_at)
+{
+	enum { MOST = 65536 };
+	struct made_core core;
+	make_small(&core);
+	for (unsigned i = 2; i < MOST + 7; i++)
+		made_thread(&core, MADE_PID + i, STACK + 0x200, 0x7000);
+	struct hsnap_target *target = open_core(&core, HSNAP_OK);
+	cr_expect_eq(target->threads.num, MOST);
+	cr_expect(strstr(facts.partial[1], "7 of the core's 65543 threads are left out"), "%s", facts.partial[1]);
+	hsnap_target_close(target);
+}
+
 Test(core, notes_that_lack_or_lie_are_passed_over)
 {
 	struct made_core core;

@@ -111,6 +111,44 @@ Test(hostile, pointers_from_nowhere)
 	}
 }
 
+/* However many threads claim a stack, each byte of it is gone through once, for who is at work innermost. */
+Test(hostile, threads_on_one_stack)
+{
+	static const struct { uint64_t sp, pointer; } threads[] = {
+		{ STACK + 0x400, POINTER }, { STACK + 0x400, POINTER }, { STACK + 0x200, 0 }, { STACK + 0xa00, STACK + 0xc00 },
+		{ STACK + 0x300, POINTER + 8 },
+	};
+	struct hsnap_target *target = make_target(0, 0);
+	struct hsnap_heap heap = { 0 };
+	struct hsnap_roots roots;
+	for (size_t i = 0; i < sizeof(threads) / sizeof(*threads); i++) {
+		struct hsnap_thread thread = { .tid = 2 + (uint32_t)i, .thread_pointer = threads[i].pointer };
+		thread.regs.value[HSNAP_REG_SP] = threads[i].sp;
+		thread.regs.valid = 1u << HSNAP_REG_SP;
+		cr_assert(hsnap_vec_push(&target->threads, thread));
+	}
+	cr_assert_eq(hsnap_roots_find(target, NULL, &heap, &roots, NULL), HSNAP_OK);
+	uint32_t owners[PAGE / 8] = { 0 };
+	for (size_t i = 0; i < roots.areas.num; i++) {
+		const struct hsnap_root_area *area = &roots.areas.items[i];
+		for (uint64_t at = area->address; at < area->address + area->size; at += 8) {
+			if (at < STACK || at >= STACK + PAGE)
+				continue;
+			cr_expect_eq(owners[(at - STACK) / 8], 0, "0x%lx is in two areas", at);
+			owners[(at - STACK) / 8] = area->thread;
+		}
+	}
+	for (uint64_t at = 0x80; at < PAGE; at += 8)
+		cr_expect(owners[at / 8], "0x%lx is in none", at);
+	cr_expect_eq(owners[0x90 / 8], 1);
+	cr_expect_eq(owners[0x1f0 / 8], 4);
+	cr_expect_eq(owners[0x290 / 8], 6);
+	cr_expect_eq(owners[0x400 / 8], 2, "of equals the first");
+	cr_expect_eq(owners[0xa00 / 8], 5);
+	hsnap_roots_deinit(&roots);
+	hsnap_target_close(target);
+}
+
 Test(hostile, spans_leave_gaps)
 {
 	struct hsnap_spans spans = { 0 };

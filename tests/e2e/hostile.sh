@@ -24,4 +24,6 @@ ends() {
 
 ends "60,000 threads on stacks of their own, of 200,000 mappings" apart 60000 200000 1
 ends "60,000 threads on one stack" together 60000 1000 1
+ends "20,000 arenas" apart 1 10 20000
+ends "chains of chunks from every place, and nowhere the end" split 1 10 100
 finish

@@ -4,7 +4,8 @@
  *
  *	hostile-core KIND THREADS SEGMENTS ARENAS FILE
  *
- * KIND: apart, each thread on a stack of its own; together, all on one.
+ * KIND: apart, each thread on a stack of its own; together, all on one; split, and the arenas' chunks may be
+ * anywhere.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #define BINS_AT 112u
 #define NEXT_AT (BINS_AT + 127 * 16 + 16)
 #define SYSTEM_AT (NEXT_AT + 24)
+#define NONCONTIGUOUS (uint64_t)2  /* in flags, behind the lock */
 #define ARENAS 0x100000000u
 #define CHUNKS 0x200000000u
 #define STACKS 0x300000000u
@@ -38,7 +40,7 @@ static void *zeroed(size_t size)
 }
 
 /* Main arenas that are rings of their own, with a mebibyte that must be somewhere. */
-static void add_arenas(struct made_core *core, uint64_t num)
+static void add_arenas(struct made_core *core, uint64_t num, bool split)
 {
 	size_t size = (num * ARENA_SIZE + MADE_PAGE - 1) & ~(size_t)(MADE_PAGE - 1);
 	uint8_t *bytes = zeroed(size);
@@ -50,6 +52,7 @@ static void add_arenas(struct made_core *core, uint64_t num)
 			put(arena + BINS_AT + 16 * bin + 8, at + BINS_AT + 16 * bin - 16);
 		}
 		put(arena + BINS_AT - 16, CHUNKS + CHUNKS_SIZE - MADE_PAGE + 16 * (i % 255));
+		put(arena, split ? NONCONTIGUOUS << 32 : 0);
 		put(arena + NEXT_AT, at);
 		put(arena + SYSTEM_AT, 1 << 20);
 	}
@@ -93,7 +96,7 @@ int main(int argc, char **argv)
 		made_thread(&core, MADE_PID + (uint32_t)i, (together ? SHARED + 8 * i : stack + 0x100),
 			    together ? SHARED + SHARED_SIZE / 2 : stack + 0x800);
 	}
-	add_arenas(&core, arenas);
+	add_arenas(&core, arenas, !strcmp(argv[1], "split"));
 	add_chunks(&core);
 	for (uint64_t i = 0; i + 1 < segments; i += 2) { /* a guard, and a stack */
 		made_segment(&core, STACKS + i * MADE_PAGE, MADE_PAGE, 0, NULL, 0);

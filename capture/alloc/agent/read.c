@@ -110,7 +110,7 @@ enum hsnap_code hsnap_agent_heap_read(const struct hsnap_target *target, struct 
 				      struct hsnap_error *err)
 {
 	struct hsnap_heap heap = { 0 };
-	struct reader reader = { .target = target, .heap = &heap, .window = { .target = target } };
+	struct reader reader = { .target = target, .heap = &heap, .window = { .target = target }, .steps = (uint64_t)1 << 26 };
 	enum hsnap_code code = read_all(&reader, err);
 	hsnap_vec_deinit(&reader.large);
 	hsnap_vec_deinit(&reader.spans);

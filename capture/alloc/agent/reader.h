@@ -53,6 +53,7 @@ struct reader {
 	uint64_t cache_mark, cache_votes;
 	uint64_t recorded, recorded_bytes; /* live blocks with a record that is whole, or nearly; requested */
 	uint32_t main_arena; /* index into heap->arenas */
+	uint64_t steps;      /* left to try where chunks begin: a hostile heap leads on and on from everywhere */
 	uint64_t large_gone; /* large blocks on record where there is no such memory */
 };
 

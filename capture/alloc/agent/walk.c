@@ -84,7 +84,7 @@ static bool is_recorded(const struct reader *reader, const struct chunk *chunk)
 static bool leads_on(struct reader *reader, const struct span *span, uint64_t at)
 {
 	struct chunk chunk;
-	for (unsigned i = 0; i < 4096 && look(reader, span, at, &chunk); i++) {
+	for (unsigned i = 0; i < 4096 && reader->steps && look(reader, span, at, &chunk); i++, reader->steps--) {
 		if (is_recorded(reader, &chunk))
 			return true;
 		if (chunk.last)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "capture/alloc/window.h"
+#include "snapshot/base/search.h"
 
 #define BINS_SIZE (HSNAP_GLIBC_BINS * 16u)
 #define BINMAP_SIZE 16u
@@ -27,12 +28,19 @@
 static const uint64_t bins_offsets[] = { 112, 104, 24 };
 #define MAX_BINS_OFFSET 256u
 
+/* [start, end) is an arena's, and none that begins before goes on beyond `reach`. */
+struct place {
+	uint64_t start, end, reach;
+};
+
 struct search {
 	const struct hsnap_target *target;
 	struct hsnap_window window;
 	struct hsnap_glibc_arenas *arenas;
 	uint32_t rings;
-	uint32_t steps;  /* taken along rings, of which a hostile target has endless ones */
+	uint64_t steps;  /* taken along rings, of which a hostile target has endless ones */
+	uint32_t mains;
+	struct hsnap_vec(struct place) known; /* where the arenas lie, in order */
 	bool in_modules; /* else everywhere */
 };
 
@@ -104,21 +112,50 @@ static bool read_arena(const struct search *search, uint64_t base, uint64_t bins
 	return true;
 }
 
+static bool add_arena(struct search *search, const struct hsnap_glibc_arena *arena)
+{
+	if (search->arenas->num >= HSNAP_GLIBC_MAX_ARENAS || (arena->main && search->mains >= HSNAP_GLIBC_MAX_MAIN)) {
+		search->arenas->left_out++;
+		return true;
+	}
+	search->mains += arena->main;
+	return hsnap_vec_push(search->arenas, *arena) &&
+	       hsnap_vec_push(&search->known, (struct place){ arena->start, arena->end, 0 });
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void put_in_order(struct search *search)
+{
+	uint64_t reach = 0;
+	if (search->known.num)
+		qsort(search->known.items, search->known.num, sizeof(*search->known.items), by_start);
+	for (size_t i = 0; i < search->known.num; i++) {
+		reach = search->known.items[i].end > reach ? search->known.items[i].end : reach;
+		search->known.items[i].reach = reach;
+	}
+}
+
 /* All of the ring; false: out of memory. */
 static bool add_ring(struct search *search, uint64_t base, uint64_t bins_offset)
 {
-	size_t first = search->arenas->num;
+	size_t before = search->known.num;
+	uint32_t taken = 0;
 	uint64_t at = base;
 	do {
 		struct hsnap_glibc_arena arena;
-		if (read_arena(search, at, bins_offset, &arena)) {
-			if (!hsnap_vec_push(search->arenas, arena))
-				return false;
-		}
+		if (read_arena(search, at, bins_offset, &arena) && !add_arena(search, &arena))
+			return false;
 		if (!hsnap_target_word(search->target, at + bins_offset + NEXT_AT, &at))
 			break;
-	} while (at != base && search->arenas->num - first < MAX_STEPS);
+	} while (at != base && ++taken < MAX_STEPS);
 	search->rings++;
+	if (search->known.num > before)
+		put_in_order(search);
 	return true;
 }
 
@@ -143,12 +180,9 @@ static bool try_array(struct search *search, uint64_t place, uint64_t *ret_end)
 
 static bool is_known(const struct search *search, uint64_t place, uint64_t *ret_end)
 {
-	for (size_t i = 0; i < search->arenas->num; i++) {
-		*ret_end = search->arenas->items[i].end;
-		if (place >= search->arenas->items[i].start && place < *ret_end)
-			return true;
-	}
-	return false;
+	size_t after = hsnap_first(search->known.num, i, search->known.items[i].start > place);
+	*ret_end = after ? search->known.items[after - 1].reach : 0;
+	return place < *ret_end;
 }
 
 static bool search_run(struct search *search, uint64_t from, uint64_t to)
@@ -207,5 +241,6 @@ bool hsnap_glibc_arenas_find(const struct hsnap_target *target, struct hsnap_gli
 		ok = search_all(&search);
 	}
 	hsnap_window_deinit(&search.window);
+	hsnap_vec_deinit(&search.known);
 	return ok;
 }

@@ -30,7 +30,16 @@ struct hsnap_glibc_arena {
 	bool locked;           /* a thread was at work in it */
 };
 
-struct hsnap_glibc_arenas hsnap_vec_body(struct hsnap_glibc_arena);
+/* A process has a main arena for each of its libcs, which dlmopen() allows sixteen of, and of the others no more
+ * than it had threads at a time: what is beyond is counted and left out. */
+#define HSNAP_GLIBC_MAX_MAIN 64u
+#define HSNAP_GLIBC_MAX_ARENAS 65536u
+
+struct hsnap_glibc_arenas {
+	struct hsnap_glibc_arena *items;
+	size_t num, capacity;
+	uint64_t left_out;
+};
 
 /**
  * Find the arenas of every libc in the process: the main one first, then those that follow it.

@@ -11,6 +11,7 @@
 
 #define MIN_SHIFT 16 /* of the largest size of a heap */
 #define MAX_SHIFT 40
+#define MAX_HEAPS (1u << 20) /* of all arenas: a damaged chain can go round and round */
 
 struct head {
 	uint64_t arena, previous, size, writable;
@@ -53,13 +54,13 @@ static bool add_heap(struct walk *walk, uint32_t index, uint64_t start, const st
 		first = arena->end;
 	first = (first + 15) & ~15ull;
 	struct run run = {
-		.start = first, .end = hsnap_glibc_mapped_end(walk->target, start, start + head->size), .arena = index + 1, .kind = RUN_HEAP,
+		.start = first, .end = hsnap_glibc_mapped_end(walk, start, start + head->size), .arena = index + 1, .kind = RUN_HEAP,
 	};
 	if (arena->top >= run.start && arena->top < run.end)
 		run.top = arena->top;
 	arena->heads += first - start;
 	uint64_t room = head->writable > head->size && !(head->writable >> MAX_SHIFT) ? head->writable : head->size;
-	struct hsnap_region region = { start, hsnap_glibc_mapped_end(walk->target, start, start + room) };
+	struct hsnap_region region = { start, hsnap_glibc_mapped_end(walk, start, start + room) };
 	return run.end <= run.start || (hsnap_vec_push(&walk->runs, run) && hsnap_vec_push(&walk->heap->regions, region));
 }
 
@@ -73,7 +74,8 @@ static bool add_heaps(struct walk *walk, uint32_t index)
 		return true;
 	/* A damaged chain ends where it has yielded more than the arena has. */
 	bool oldest_met = false;
-	while (start && read_head(walk, start, &head) && is_heap_of(&head, arena) && head.size <= left && !oldest_met) {
+	while (start && read_head(walk, start, &head) && is_heap_of(&head, arena) && head.size <= left && !oldest_met &&
+	       walk->heaps++ < MAX_HEAPS) {
 		if (!add_heap(walk, index, start, &head, info_size))
 			return false;
 		left -= head.size;

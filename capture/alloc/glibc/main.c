@@ -2,16 +2,20 @@
 /* main.c - where the chunks of a main arena are. */
 #include "capture/alloc/glibc/walk.h"
 
-/* Where its chunks began, and what blocks have that are mappings of their own. */
-static void read_params(struct walk *walk, struct hsnap_glibc_arena *arena, uint64_t start)
+/* Where its chunks began, and what blocks have that are mappings of their own; false: out of memory. */
+static bool read_params(struct walk *walk, struct hsnap_glibc_arena *arena, uint64_t start)
 {
 	struct params params;
-	if (!hsnap_glibc_find_params(walk, arena, start, &params) && !hsnap_glibc_find_params(walk, arena, 0, &params)) {
+	bool found;
+	if (!hsnap_glibc_find_params(walk, arena, start, &params, &found))
+		return false;
+	if (!found) {
 		walk->params_missing = true;
-		return;
+		return true;
 	}
 	arena->brk_start = params.brk_start;
 	walk->heap->arenas.items[0].system += params.mapped_bytes;
+	return true;
 }
 
 /* All of it in one piece that begins here and holds its top?  `sure`: where it begins is beyond doubt. */
@@ -22,7 +26,7 @@ static bool try_start(struct walk *walk, uint32_t index, uint64_t start, bool su
 	if (!start || start > arena->top || arena->system > UINT64_MAX - start)
 		return false;
 	/* What was just given back to the system may not have been taken off the arena's account. */
-	run.end = hsnap_glibc_mapped_end(walk->target, start, start + arena->system);
+	run.end = hsnap_glibc_mapped_end(walk, start, start + arena->system);
 	*ret = run;
 	return run.end > arena->top && (sure || hsnap_glibc_leads_on(walk, &run, run.start));
 }
@@ -37,7 +41,8 @@ static bool add_main(struct walk *walk, uint32_t index)
 		return true;
 	/* Where a thread was just making it larger, its size and its top may not be of one moment. */
 	uint64_t start = arena->top + SIZE(head) - arena->system;
-	read_params(walk, arena, start);
+	if (!read_params(walk, arena, start))
+		return false;
 	bool sure = start == arena->brk_start;
 	if (!arena->contiguous ||
 	    (!try_start(walk, index, arena->brk_start, sure, &run) && !try_start(walk, index, start, false, &run))) {

@@ -42,13 +42,13 @@ static bool find_chunk(struct walk *walk, uint64_t mapping, struct run *ret)
 		bool found = is_chunk(walk, mapping, at, &moved);
 		if (!found && at - mapping < MIN_CHUNK) /* before 2.43 a whole chunk is cut off at least */
 			found = is_chunk(walk, mapping, at + alignment, &moved);
-		if (found && hsnap_glibc_is_private(walk->target, mapping, moved.end)) {
+		if (found && hsnap_glibc_is_private(walk, mapping, moved.end)) {
 			*ret = moved;
 			return true;
 		}
 	}
 	*ret = whole;
-	return hsnap_glibc_is_private(walk->target, mapping, whole.end);
+	return hsnap_glibc_is_private(walk, mapping, whole.end);
 }
 
 /* From *at to `end`, which no other run explains; *at is then beyond it. */

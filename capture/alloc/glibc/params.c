@@ -6,7 +6,10 @@
  * max_n_mmaps, no_dyn_threshold (each 32 bits), mmapped_mem, max_mmapped_mem, sbrk_base, … It stands
  * in the data of the module that has the main arena.
  */
+#include <stdlib.h>
+
 #include "capture/alloc/glibc/walk.h"
+#include "snapshot/base/search.h"
 
 #define DEFAULT_MAX 65536u /* of n_mmaps_max, where nobody has changed it */
 
@@ -39,36 +42,74 @@ static bool read_counts(const struct walk *walk, uint64_t at, uint64_t base, str
 	return true;
 }
 
-/* A place that leads to the start of brk, or of whatever the arena began with; `start`: where it should
- * lead, 0: unknown. */
-static bool search(struct walk *walk, uint64_t from, uint64_t to, uint64_t start, struct params *ret)
+/* Places that lead to the start of brk, or of whatever an arena began with. */
+static bool list(struct walk *walk, uint64_t from, uint64_t to)
 {
 	for (uint64_t at = (from + 7) & ~7ull; at + 8 <= to; at += 8) {
+		struct params found;
 		uint64_t base;
 		if (!hsnap_window_word(&walk->links, at, &base))
 			break;
-		if (!base || (start && base != start) || !hsnap_glibc_is_private(walk->target, base, base + 1) ||
-		    !read_counts(walk, at, base, ret))
+		if (!base || !hsnap_glibc_is_private(walk, base, base + 1) || !read_counts(walk, at, base, &found))
 			continue;
-		return true;
+		struct params_place place = { base, found.mapped_bytes, (uint32_t)walk->params.num };
+		if (!hsnap_vec_push(&walk->params, place))
+			return false;
+		if (walk->params.num == 1)
+			walk->first_params = found;
 	}
-	return false;
+	return true;
 }
 
-bool hsnap_glibc_find_params(struct walk *walk, const struct hsnap_glibc_arena *arena, uint64_t start, struct params *ret)
+static int by_base(const void *a, const void *b)
 {
-	const struct hsnap_mapping *own = hsnap_target_mapping(walk->target, arena->start);
-	for (size_t i = 0; own && i < walk->target->mappings.num; i++) {
+	const struct params_place *x = a, *y = b;
+	if (x->base != y->base)
+		return x->base < y->base ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* All places of the module, or of a mapping that is of none, in which an arena stands.  Arenas of one follow
+ * each other. */
+static bool list_all(struct walk *walk, const struct hsnap_mapping *own)
+{
+	const struct hsnap_mapping *of = walk->params_of;
+	if (of == own || (of && of->module && of->module == own->module))
+		return true;
+	walk->params_of = own;
+	walk->params.num = 0;
+	for (size_t i = 0; i < walk->target->mappings.num; i++) {
 		const struct hsnap_mapping *mapping = &walk->target->mappings.items[i];
 		if (mapping != own && (!own->module || mapping->module != own->module || !(mapping->prot & HSNAP_PROT_WRITE)))
 			continue;
-		uint64_t run_start, run_end;
-		for (uint64_t at = mapping->start; hsnap_target_next_run(walk->target, at, &run_start, &run_end); at = run_end) {
-			if (run_start >= mapping->end)
+		uint64_t start, end;
+		for (uint64_t at = mapping->start; hsnap_target_next_run(walk->target, at, &start, &end); at = end) {
+			if (start >= mapping->end)
 				break;
-			if (search(walk, run_start, run_end < mapping->end ? run_end : mapping->end, start, ret))
-				return true;
+			if (!list(walk, start, end < mapping->end ? end : mapping->end))
+				return false;
 		}
 	}
-	return false;
+	if (walk->params.num)
+		qsort(walk->params.items, walk->params.num, sizeof(*walk->params.items), by_base);
+	return true;
+}
+
+bool hsnap_glibc_find_params(struct walk *walk, const struct hsnap_glibc_arena *arena, uint64_t start, struct params *ret,
+			     bool *ret_found)
+{
+	const struct hsnap_mapping *own = hsnap_target_mapping(walk->target, arena->start);
+	*ret_found = false;
+	if (!own)
+		return true;
+	if (!list_all(walk, own))
+		return false;
+	const struct params_place *places = walk->params.items;
+	size_t first = hsnap_first(walk->params.num, i, places[i].base >= start);
+	*ret_found = walk->params.num > 0;
+	if (start && first < walk->params.num && places[first].base == start)
+		*ret = (struct params){ places[first].base, places[first].mapped_bytes };
+	else if (*ret_found)
+		*ret = walk->first_params;
+	return true;
 }

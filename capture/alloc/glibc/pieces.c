@@ -11,6 +11,7 @@
  *
  * The pieces of an arena have to add up to what it has from the system.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture/alloc/glibc/walk.h"
@@ -19,6 +20,7 @@
 #define MAX_AREA ((uint64_t)1 << 42)
 #define SURE 64            /* chunks that have to be whole before one that is not is stepped over */
 #define MAX_STEP (1u << 20)
+#define STRETCH ((uint64_t)1 << 20)
 
 struct piece {
 	uint64_t start, end, top; /* top: 0 where it ends in posts */
@@ -30,33 +32,46 @@ struct piece {
 struct search {
 	struct walk *walk;
 	struct hsnap_vec(struct piece) pieces; /* in order of address */
-	/* For each page of the area, where the first chunk on it began of a chain that led nowhere, by 16 bytes
-	 * and plus one: whoever comes there goes the same way. */
-	uint16_t *dead;
+	/* For each stretch of the area, once a chain came there, a bit for each 16 bytes where a chunk of it began:
+	 * whoever comes there goes the same way, and it led nowhere. */
+	uint64_t **dead;
+	size_t num_dead;
 	uint64_t area_start, area_end;
 	bool brk;
 	uint64_t *has; /* bytes of pieces of each arena */
+	struct hsnap_vec(uint32_t) arenas; /* whose pieces are looked for: index into walk->arenas */
+	bool no_memory;
 };
 
-static bool is_dead(struct search *search, uint64_t at, uint64_t *page)
+static bool is_dead(struct search *search, uint64_t at)
 {
-	uint64_t index = (at - search->area_start) / PAGE;
-	uint16_t place = (uint16_t)(at % PAGE / 16 + 1);
-	if (index == *page)
-		return false;
-	*page = index;
-	if (search->dead[index] == place)
+	uint64_t **bits = &search->dead[(at - search->area_start) / STRETCH], bit = (at - search->area_start) % STRETCH / 16;
+	if (!*bits)
+		*bits = calloc(STRETCH / 16 / 64, sizeof(**bits));
+	if (!*bits) {
+		search->no_memory = true;
 		return true;
-	search->dead[index] = place;
-	return false;
+	}
+	bool was = (*bits)[bit / 64] >> bit % 64 & 1;
+	(*bits)[bit / 64] |= 1ull << bit % 64;
+	return was;
+}
+
+static void forget_dead(struct search *search)
+{
+	for (size_t i = 0; i < search->num_dead; i++)
+		free(search->dead[i]);
+	free(search->dead);
+	search->dead = NULL;
+	search->num_dead = 0;
 }
 
 /* The arena whose top this is, if its pieces are looked for. */
-static uint32_t arena_of_top(const struct walk *walk, uint64_t at)
+static uint32_t arena_of_top(const struct search *search, uint64_t at)
 {
-	for (uint32_t i = 0; i < walk->arenas.num; i++)
-		if (walk->arenas.items[i].pieces && walk->arenas.items[i].top == at)
-			return i;
+	for (size_t i = 0; i < search->arenas.num; i++)
+		if (search->walk->arenas.items[search->arenas.items[i]].top == at)
+			return search->arenas.items[i];
 	return UINT32_MAX;
 }
 
@@ -65,9 +80,11 @@ static uint64_t step_over(struct search *search, uint64_t at)
 {
 	struct run area = { .start = search->area_start, .end = search->area_end, .kind = RUN_MAIN };
 	uint64_t limit = search->area_end - at < MAX_STEP ? search->area_end : at + MAX_STEP;
-	while ((at += 16) < limit)
+	while ((at += 16) < limit && search->walk->foot_steps) {
+		search->walk->foot_steps--;
 		if (hsnap_glibc_leads_on(search->walk, &area, at))
 			return at;
+	}
 	return 0;
 }
 
@@ -99,14 +116,14 @@ static bool is_listed(struct search *search, uint64_t chunk)
 
 static bool try_piece(struct search *search, uint64_t start, struct piece *ret)
 {
-	uint64_t at = start, size = 0, head, page = UINT64_MAX;
+	uint64_t at = start, size = 0, head;
 	bool listed = false;
 	unsigned whole = 0; /* chunks since the last one that was not */
 	for (;; at += size, whole++) {
 		uint64_t room = search->area_end - at, before;
-		if (room < 2 * FENCE || is_dead(search, at, &page) || !hsnap_window_word(&search->walk->window, at + 8, &head))
+		if (room < 2 * FENCE || is_dead(search, at) || !hsnap_window_word(&search->walk->window, at + 8, &head))
 			return false;
-		uint32_t arena = arena_of_top(search->walk, at);
+		uint32_t arena = arena_of_top(search, at);
 		if (arena != UINT32_MAX) {
 			*ret = (struct piece){ start, at + (SIZE(head) < room ? SIZE(head) : room), at, arena, true, listed };
 			return true;
@@ -136,8 +153,9 @@ static bool search_area(struct search *search, uint64_t start, uint64_t end)
 	uint64_t run_start, run_end, step = search->brk ? 16 : PAGE;
 	search->area_start = start & ~(PAGE - 1);
 	search->area_end = end = end - search->area_start < MAX_AREA ? end : search->area_start + MAX_AREA;
-	free(search->dead);
-	search->dead = calloc((size_t)((end - search->area_start) / PAGE + 1), sizeof(*search->dead));
+	forget_dead(search);
+	search->num_dead = (size_t)((end - search->area_start) / STRETCH + 1);
+	search->dead = calloc(search->num_dead, sizeof(*search->dead));
 	if (!search->dead)
 		return false;
 	for (uint64_t at = start; at < end && hsnap_target_next_run(search->walk->target, at, &run_start, &run_end);) {
@@ -153,7 +171,7 @@ static bool search_area(struct search *search, uint64_t start, uint64_t end)
 			return false;
 		at = piece.end;
 	}
-	return true;
+	return !search->no_memory;
 }
 
 /* ---- where to look ---- */
@@ -181,7 +199,7 @@ static uint64_t area_end(const struct walk *walk, size_t mapping, uint64_t limit
 {
 	const struct hsnap_target *target = walk->target;
 	uint64_t end = target->mappings.items[mapping].end;
-	while (++mapping < target->mappings.num && target->mappings.items[mapping].start == end &&
+	while (end < limit && ++mapping < target->mappings.num && target->mappings.items[mapping].start == end &&
 	       hsnap_glibc_private_from(target, &target->mappings.items[mapping]) == end &&
 	       !is_brk(walk, &target->mappings.items[mapping]))
 		end = target->mappings.items[mapping].end;
@@ -189,11 +207,11 @@ static uint64_t area_end(const struct walk *walk, size_t mapping, uint64_t limit
 }
 
 /* Where an arena began that now goes on in pieces, if that is in [start, end); else start. */
-static uint64_t first_chunk(const struct walk *walk, uint64_t start, uint64_t end)
+static uint64_t first_chunk(const struct search *search, uint64_t start, uint64_t end)
 {
-	for (size_t i = 0; i < walk->arenas.num; i++) {
-		uint64_t first = (walk->arenas.items[i].brk_start + 15) & ~15ull;
-		if (walk->arenas.items[i].pieces && first >= start && first < end)
+	for (size_t i = 0; i < search->arenas.num; i++) {
+		uint64_t first = (search->walk->arenas.items[search->arenas.items[i]].brk_start + 15) & ~15ull;
+		if (first >= start && first < end)
 			return first;
 	}
 	return start;
@@ -209,7 +227,7 @@ static bool search_all(struct search *search, const struct hsnap_heap *known)
 		uint64_t at = hsnap_glibc_private_from(walk->target, mapping);
 		search->brk = is_brk(walk, mapping);
 		if (search->brk) /* what stands before is somebody else's */
-			at = first_chunk(walk, at, mapping->end);
+			at = first_chunk(search, at, mapping->end);
 		at = at < done ? done : at;
 		while (at < mapping->end) {
 			while (next < known->regions.num && known->regions.items[next].end <= at)
@@ -259,9 +277,10 @@ static void hand_out_piece(struct search *search, struct piece *piece)
 {
 	const struct hsnap_glibc_arenas *arenas = &search->walk->arenas;
 	uint64_t most = 0;
-	for (uint32_t a = 0; a < arenas->num; a++) {
+	for (size_t i = 0; i < search->arenas.num; i++) {
+		uint32_t a = search->arenas.items[i];
 		uint64_t has = search->has[a], system = arenas->items[a].system;
-		if (!arenas->items[a].pieces || system <= has || system - has <= most)
+		if (system <= has || system - has <= most)
 			continue;
 		most = system - has;
 		piece->arena = a;
@@ -313,30 +332,36 @@ static bool add_runs(struct search *search)
 /* For each piece the arena that it belongs to. */
 static void settle(struct search *search)
 {
-	uint32_t num = (uint32_t)search->walk->arenas.num;
-	for (uint32_t i = 0; i < num; i++)
-		if (search->walk->arenas.items[i].pieces)
-			anchor_all(search, i);
+	for (size_t i = 0; i < search->arenas.num; i++)
+		anchor_all(search, search->arenas.items[i]);
 	for (size_t i = 0; i < search->pieces.num; i++)
 		if (search->pieces.items[i].anchored)
 			search->has[search->pieces.items[i].arena] += size_of(&search->pieces.items[i]);
 	hand_out(search);
-	for (uint32_t i = 0; i < num; i++)
-		if (search->walk->arenas.items[i].pieces)
-			drop_excess(search, i);
+	for (size_t i = 0; i < search->arenas.num; i++)
+		drop_excess(search, search->arenas.items[i]);
+}
+
+static bool list_arenas(struct search *search)
+{
+	for (uint32_t i = 0; i < search->walk->arenas.num; i++)
+		if (search->walk->arenas.items[i].pieces && !hsnap_vec_push(&search->arenas, i))
+			return false;
+	return true;
 }
 
 bool hsnap_glibc_piece_runs(struct walk *walk)
 {
 	struct search search = { .walk = walk, .has = calloc(walk->arenas.num, sizeof(*search.has)) };
 	struct hsnap_heap known = { 0 };
-	bool ok = search.has && collect_known(walk, &known) && search_all(&search, &known);
+	bool ok = search.has && list_arenas(&search) && collect_known(walk, &known) && search_all(&search, &known);
 	if (ok) {
 		settle(&search);
 		ok = add_runs(&search);
 	}
-	free(search.dead);
+	forget_dead(&search);
 	free(search.has);
+	hsnap_vec_deinit(&search.arenas);
 	hsnap_vec_deinit(&search.pieces);
 	hsnap_heap_deinit(&known);
 	return ok;

@@ -28,23 +28,37 @@ uint64_t hsnap_glibc_private_from(const struct hsnap_target *target, const struc
 	return from < mapping->start ? mapping->start : from < mapping->end ? from : mapping->end;
 }
 
-bool hsnap_glibc_is_private(const struct hsnap_target *target, uint64_t start, uint64_t end)
+bool hsnap_glibc_extents(struct walk *walk)
 {
-	while (start < end) {
-		const struct hsnap_mapping *mapping = hsnap_target_mapping(target, start);
-		if (!mapping || hsnap_glibc_private_from(target, mapping) > start)
-			return false;
-		start = mapping->end;
+	const struct hsnap_target *target = walk->target;
+	size_t num = target->mappings.num;
+	walk->extents = malloc((num + 1) * sizeof(*walk->extents));
+	if (!walk->extents)
+		return false;
+	for (size_t i = num; i-- > 0;) {
+		const struct hsnap_mapping *mapping = &target->mappings.items[i], *next = mapping + 1;
+		const struct extent *on = &walk->extents[i + 1];
+		bool follows = i + 1 < num && next->start == mapping->end;
+		walk->extents[i] = (struct extent){ .private = mapping->end };
+		if (mapping->prot & HSNAP_PROT_READ)
+			walk->extents[i].readable = follows && on->readable ? on->readable : mapping->end;
+		if (follows && hsnap_glibc_private_from(target, next) == next->start)
+			walk->extents[i].private = on->private;
 	}
 	return true;
 }
 
-uint64_t hsnap_glibc_mapped_end(const struct hsnap_target *target, uint64_t start, uint64_t limit)
+bool hsnap_glibc_is_private(const struct walk *walk, uint64_t start, uint64_t end)
 {
-	const struct hsnap_mapping *mapping = hsnap_target_mapping(target, start);
-	const struct hsnap_mapping *end = target->mappings.items + target->mappings.num;
-	uint64_t reached = start;
-	for (; mapping && mapping < end && reached < limit && mapping->start <= reached && mapping->prot & HSNAP_PROT_READ; mapping++)
-		reached = mapping->end;
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(walk->target, start);
+	return mapping && hsnap_glibc_private_from(walk->target, mapping) <= start &&
+	       end <= walk->extents[mapping - walk->target->mappings.items].private;
+}
+
+uint64_t hsnap_glibc_mapped_end(const struct walk *walk, uint64_t start, uint64_t limit)
+{
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(walk->target, start);
+	uint64_t reached = mapping ? walk->extents[mapping - walk->target->mappings.items].readable : 0;
+	reached = reached > start ? reached : start;
 	return reached < limit ? reached : limit;
 }

@@ -25,7 +25,7 @@ static bool add_arenas(struct walk *walk)
 
 static bool read_all(struct walk *walk)
 {
-	if (!add_arenas(walk) || !hsnap_glibc_heap_runs(walk) || !hsnap_glibc_main_runs(walk))
+	if (!hsnap_glibc_extents(walk) || !add_arenas(walk) || !hsnap_glibc_heap_runs(walk) || !hsnap_glibc_main_runs(walk))
 		return false;
 	hsnap_glibc_sort_runs(walk);
 	if (!hsnap_glibc_mapped_runs(walk))
@@ -51,6 +51,11 @@ static void sum_up(struct walk *walk)
 		heap->expected_bytes += expected;
 		if (expected != arena->walked && !odd)
 			odd = arena;
+	}
+	if (walk->arenas.left_out) {
+		snprintf(heap->partial, sizeof(heap->partial), "%" PRIu64 " of %" PRIu64 " arenas were left out: a process does not have "
+			 "so many", walk->arenas.left_out, walk->arenas.left_out + walk->arenas.num);
+		return;
 	}
 	if (!odd)
 		return;
@@ -89,6 +94,8 @@ enum hsnap_code hsnap_glibc_heap_read(const struct hsnap_target *target, struct 
 	hsnap_vec_deinit(&walk.caches);
 	hsnap_vec_deinit(&walk.members);
 	hsnap_vec_deinit(&walk.proven);
+	hsnap_vec_deinit(&walk.params);
+	free(walk.extents);
 	free(walk.marks);
 	if (code) {
 		hsnap_heap_deinit(&heap);

@@ -28,9 +28,32 @@ struct run {
 	uint64_t last_block;  /* where the last block's chunk begins: marks end with it */
 };
 
+/* What malloc keeps for all arenas of a libc. */
+struct params {
+	uint64_t brk_start;    /* where the main arena's chunks began */
+	uint64_t mapped_bytes; /* of blocks with mappings of their own */
+};
+
+/* How far memory goes on from a mapping without a gap: its end, or that of one of the next mappings. */
+struct extent {
+	uint64_t readable; /* 0: the mapping cannot be read */
+	uint64_t private;  /* what follows is private from its start on */
+};
+
+/* A place that may be what malloc keeps for all arenas of a libc, by where brk would begin. */
+struct params_place {
+	uint64_t base, mapped_bytes;
+	uint32_t order; /* in its module */
+};
+struct params_places hsnap_vec_body(struct params_place);
+
 struct walk {
 	const struct hsnap_target *target;
 	struct hsnap_heap *heap;
+	struct extent *extents;               /* one a mapping */
+	struct params_places params;          /* of the module or mapping that was last looked at, by base */
+	struct params first_params;           /* of these the first that was found */
+	const struct hsnap_mapping *params_of; /* NULL: none was looked at */
 	struct hsnap_window window, links;    /* along the chunks; wherever their links lead */
 	struct hsnap_glibc_arenas arenas;     /* [i] is heap->arenas.items[i + 1] */
 	struct hsnap_vec(struct run) runs;    /* in order of address, disjoint */
@@ -39,16 +62,20 @@ struct walk {
 	struct hsnap_vec(uint32_t) proven;    /* … its list of what surely are caches */
 	uint64_t *marks;                      /* chunks on the lists of caches */
 	uint64_t num_marks;
-	uint64_t foot_steps;                  /* left for chunks that were being cut in two */
+	uint64_t foot_steps;                  /* left to look for what goes on behind a chunk that is not whole */
 	bool params_missing;                  /* heap->arenas.items[0].system does not say all */
+	uint32_t heaps;                       /* of arenas that are not main ones */
 };
+
+/* Fill walk->extents; false: out of memory. */
+bool hsnap_glibc_extents(struct walk *walk);
 
 /* Where in a mapping memory begins that an allocator may have got from the system; its end: nowhere. */
 uint64_t hsnap_glibc_private_from(const struct hsnap_target *target, const struct hsnap_mapping *mapping);
-bool hsnap_glibc_is_private(const struct hsnap_target *target, uint64_t start, uint64_t end);
+bool hsnap_glibc_is_private(const struct walk *walk, uint64_t start, uint64_t end);
 
 /* From `start` as far as readable mappings follow each other without a gap, at most to `limit`. */
-uint64_t hsnap_glibc_mapped_end(const struct hsnap_target *target, uint64_t start, uint64_t limit);
+uint64_t hsnap_glibc_mapped_end(const struct walk *walk, uint64_t start, uint64_t limit);
 
 /* Each appends to walk->runs and to heap->regions; false: out of memory. */
 bool hsnap_glibc_heap_runs(struct walk *walk);
@@ -57,14 +84,10 @@ bool hsnap_glibc_mapped_runs(struct walk *walk);
 
 bool hsnap_glibc_piece_runs(struct walk *walk); /* called by main_runs, for arenas marked so */
 
-/* What malloc keeps for all arenas of a libc. */
-struct params {
-	uint64_t brk_start;    /* where the main arena's chunks began */
-	uint64_t mapped_bytes; /* of blocks with mappings of their own */
-};
-
-/* `start`: where the main arena's chunks should begin, 0: unknown; false: not found. */
-bool hsnap_glibc_find_params(struct walk *walk, const struct hsnap_glibc_arena *arena, uint64_t start, struct params *ret);
+/* `start`: where the main arena's chunks should begin; else where they may.  *ret_found: whether there is any.  false: out of
+ * memory. */
+bool hsnap_glibc_find_params(struct walk *walk, const struct hsnap_glibc_arena *arena, uint64_t start, struct params *ret,
+			     bool *ret_found);
 
 /* Do chunks follow each other from here to the run's top, to its end, or for a while? */
 bool hsnap_glibc_leads_on(struct walk *walk, const struct run *run, uint64_t at);

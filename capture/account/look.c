@@ -35,7 +35,7 @@ static bool is_copied(const struct hsnap_target *target, const struct hsnap_mapp
  * shared memory, what is counted too much makes the unexplained negative. */
 static bool is_huge(const char *path)
 {
-	return !strncmp(path, "/anon_hugepage", 14) || !strncmp(path, "/dev/hugepages/", 15);
+	return !strncmp(path, "/anon_hugepage", 14) || !strncmp(path, "/dev/hugepages", 14);
 }
 
 static bool add_copied(struct hsnap_account_look *look, const struct hsnap_target *target, uint64_t from, uint64_t to)

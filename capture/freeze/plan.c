@@ -30,7 +30,7 @@ static bool starts_with(const struct hsnap_maps_line *line, const char *prefix)
 static bool is_device(const struct hsnap_maps_line *line)
 {
 	return (starts_with(line, "/dev/") && !starts_with(line, "/dev/zero") && !starts_with(line, "/dev/shm/") &&
-		!starts_with(line, "/dev/hugepages/")) ||
+		!starts_with(line, "/dev/hugepages")) ||
 	       starts_with(line, "anon_inode:") || starts_with(line, "socket:");
 }
 
@@ -54,7 +54,7 @@ static enum wanted what_of(const struct hsnap_plan *plan, const struct hsnap_map
 bool hsnap_plan_can_watch(const struct hsnap_plan *plan, const struct hsnap_maps_line *line)
 {
 	/* Huge pages that are a file's are protected whole or not at all. */
-	return what_of(plan, line) == WRITTEN && !starts_with(line, "/anon_hugepage");
+	return what_of(plan, line) == WRITTEN && !starts_with(line, "/anon_hugepage") && !starts_with(line, "/dev/hugepages");
 }
 
 static void add_range(struct hsnap_plan *plan, uint64_t start, uint64_t end)

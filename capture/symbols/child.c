@@ -3,6 +3,7 @@
 #include "capture/symbols/child.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -22,7 +23,6 @@
 #define CPU_SECONDS 600     /* all modules of one child */
 #define MAX_ANSWER (UINT64_C(1) << 30)
 #define MAX_REQUEST 8192
-#define EXIT_UNCONFINED 3
 
 /* One child, while it is listened to. */
 struct session {
@@ -39,6 +39,7 @@ struct session {
 	uint32_t current;  /* the one it is at, 0: none */
 	bool done, timed_out, nonsense;
 	bool no_memory;
+	uint64_t half, most; /* bytes that the child may use beside files, and at all */
 };
 
 static uint64_t now_ns(void)
@@ -202,13 +203,17 @@ static bool handle_message(struct session *s)
 static void note_death(struct session *s, int status)
 {
 	char note[160];
+	bool left = WIFEXITED(status);
 	if (s->timed_out)
 		snprintf(note, sizeof(note), "the debug info reader took more than %u s", s->seconds);
 	else if (s->nonsense)
 		snprintf(note, sizeof(note), "the debug info reader's answer makes no sense");
 	else if (WIFSIGNALED(status))
 		snprintf(note, sizeof(note), "the debug info reader died (signal %d)", WTERMSIG(status));
-	else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_UNCONFINED)
+	else if (left && WEXITSTATUS(status) == HSNAP_CHILD_NO_MEMORY)
+		snprintf(note, sizeof(note), "to read its debug info takes more than the %" PRIu64 " MiB of memory that are left for that",
+			 (s->half < s->most ? s->half : s->most) >> 20);
+	else if (left && WEXITSTATUS(status) == HSNAP_CHILD_UNCONFINED)
 		snprintf(note, sizeof(note), "the debug info reader could not be confined");
 	else
 		snprintf(note, sizeof(note), "the debug info reader died");
@@ -220,19 +225,18 @@ static void note_death(struct session *s, int status)
 		set_note(s, s->next, note);
 }
 
-static void child_main(const struct hsnap_child_job *job, const struct hsnap_child_options *options, pid_t parent)
+static void child_main(const struct session *s, const struct hsnap_child_job *job,
+		       const struct hsnap_child_options *options, pid_t parent)
 {
-	/* The half of what may be used here at all: we ourselves take in what it answers. */
-	size_t half = hsnap_budget_left() / 2;
 	struct hsnap_confine_limits limits = {
-		.memory = options->memory ? options->memory : MEMORY,
-		.data = half,
+		.memory = s->most,
+		.data = s->half,
 		.cpu_seconds = CPU_SECONDS,
 		.descriptors = 16,
 	};
 	hsnap_budget_watch(NULL, NULL); /* who watches does not live here; limits do that */
 	if (!hsnap_confine(parent, job->socket, &limits))
-		_exit(EXIT_UNCONFINED);
+		_exit(HSNAP_CHILD_UNCONFINED);
 	if (options->body)
 		options->body(job);
 	else
@@ -247,9 +251,12 @@ static enum hsnap_code run_one(struct session *s, const struct hsnap_child_optio
 		return hsnap_fail(err, HSNAP_IO, 0, "cannot make a socket for the debug info reader: %s", strerror(errno));
 	struct hsnap_child_job job = { s->target, s->asks, s->num_asks, s->next, pair[1] };
 	pid_t parent = getpid();
+	/* The half of what may be used here at all: we ourselves take in what it answers. */
+	s->half = hsnap_budget_left() / 2;
+	s->most = options->memory ? options->memory : MEMORY;
 	s->pid = fork();
 	if (!s->pid)
-		child_main(&job, options, parent);
+		child_main(s, &job, options, parent);
 	close(pair[1]);
 	if (s->pid < 0) {
 		close(pair[0]);

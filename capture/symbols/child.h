@@ -40,6 +40,9 @@ struct hsnap_open_request {
 #define HSNAP_REPLY_FILE 1 /* with a descriptor */
 #define HSNAP_REPLY_END 2  /* no more places */
 
+/* What the child ends with where it cannot go on, beside all that libraries may say. */
+enum hsnap_child_exit { HSNAP_CHILD_UNCONFINED = 3, HSNAP_CHILD_NO_MEMORY = 4 };
+
 struct hsnap_child_job {
 	const struct hsnap_target *target;
 	const struct hsnap_ask *asks;

@@ -263,7 +263,7 @@ static bool answer_module(const struct hsnap_child_job *job, uint32_t module)
 void hsnap_child_read_module(const struct hsnap_child_job *job, uint32_t module)
 {
 	if (!hsnap_child_send(job->socket, HSNAP_MESSAGE_START, module, NULL, 0) || !answer_module(job, module))
-		_exit(1);
+		_exit(HSNAP_CHILD_NO_MEMORY); /* or the parent is gone, and nobody asks */
 }
 
 void hsnap_child_read_modules(const struct hsnap_child_job *job)

@@ -112,6 +112,37 @@ check "from outside it works again" "$HEAPSNAP" take --quiet -p "$service" -o af
 "$HEAPSNAP" diff --json --top 0 before.snap after.snap >diff.json
 check "the service's own truth is right" compare before after diff.json
 
+# Debug info that takes more to read than is left: its names are what is lost, and nobody comes to the limit.
+if command -v cc >/dev/null; then
+	awk 'BEGIN {
+		for (i = 0; i < 20000; i++)
+			printf "struct s%d { struct s%d *next; int member_%d; char text[%d]; } *g%d;\n", i, i, i, i % 90 + 1, i
+		print "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { g7 = calloc(1, sizeof(*g7)); puts(\"END\");"
+		print "fflush(stdout); while (getchar() != EOF) { } }"
+	}' >wordy.c
+	cc -g -o wordy wordy.c 2>cc.log || fail "cc" cc.log
+	stop
+	start sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cgroup" ./wordy
+	await truth || finish
+	"$HEAPSNAP" take --quiet -p "$service" -o wordy.snap >/dev/null 2>&1
+	check "much debug info, and room: the block has its name" sh -c '"$0" show wordy.snap | grep -q " s7$"' "$HEAPSNAP"
+	echo $(($(cat "$cgroup/$usage") + 48 * 1048576)) >"$cgroup/$limit"
+	echo 0 >"$cgroup/memory.failcnt" 2>/dev/null
+	expect "no room for it: all blocks are there" 0 'all of it was captured' \
+		inside "$HEAPSNAP" take -p "$service" -o wordy.snap --force
+	"$HEAPSNAP" show wordy.snap >show.out
+	check "… and it is told why names are not" grep -Eq \
+		'^note +no types for wordy: to read its debug info takes more than the [0-9]+ MiB of memory that are left for that$' show.out
+	check "… and the limit was not met" sh -c '[ ! -e "$0" ] || grep -qx 0 "$0"' "$cgroup/memory.failcnt"
+	check "… nor anybody killed" nobody_was_killed
+	stop
+	echo max >"$cgroup/$limit" 2>/dev/null || echo -1 >"$cgroup/$limit"
+	start sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cgroup" "$HEAPSNAP" run -- "$FIXTURES/bookstore/bookstore"
+	serve 3000 after || finish
+else
+	skip "much debug info in a full cgroup" "no cc here"
+fi
+
 # Of us two the kernel would take heapsnap.
 sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cgroup" "$HEAPSNAP" take --quiet -p "$service" -o last.snap >/dev/null 2>&1 &
 victim=$!

@@ -118,6 +118,12 @@ static void make_a_program(const struct hsnap_child_job *job)
 		hsnap_child_send(job->socket, HSNAP_MESSAGE_DONE, 0, NULL, 0);
 }
 
+static void run_out_of_memory(const struct hsnap_child_job *job)
+{
+	start(job);
+	_exit(HSNAP_CHILD_NO_MEMORY);
+}
+
 static void allocate_for_ever(const struct hsnap_child_job *job)
 {
 	start(job);
@@ -150,6 +156,8 @@ static const struct {
 	{ "forks", make_a_process, DIED },
 	{ "makes code", make_a_program, DIED },
 	{ "allocates", allocate_for_ever, DIED },
+	{ "runs out of memory", run_out_of_memory,
+	  "to read its debug info takes more than the 256 MiB of memory that are left for that" },
 };
 #define NUM_ROWS (sizeof(rows) / sizeof(*rows))
 

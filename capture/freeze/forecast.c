@@ -12,6 +12,7 @@
 #include "capture/freeze/obstacle.h"
 #include "capture/freeze/plan.h"
 #include "capture/freeze/refuse.h"
+#include "capture/freeze/team.h"
 #include "snapshot/base/cleanup.h"
 
 #define GIB ((double)(1 << 30))
@@ -42,7 +43,8 @@ uint64_t hsnap_forecast_pause(const struct hsnap_forecast *forecast, enum hsnap_
 		ns += DIRTY_NS;
 		break;
 	case HSNAP_FREEZE_CLONE:
-		ns += FORK_NS * (bytes - shared - huge) / GIB + FORK_HUGE_NS * huge / GIB + shared * copy_ns;
+		ns += FORK_NS * (bytes - shared - huge) / GIB + FORK_HUGE_NS * huge / GIB +
+		      shared * 1e9 / (double)forecast->one_rate;
 		break;
 	default:
 		ns += bytes * copy_ns;
@@ -144,6 +146,18 @@ static bool is_worth_measuring(const struct hsnap_forecast *forecast)
 	return forecast->bytes >= NO_MATTER && forecast->need <= forecast->ours.left;
 }
 
+/* To a scratch file one processor copies. */
+static void measure_rates(const struct hsnap_freeze_options *options, struct hsnap_forecast *forecast)
+{
+	forecast->copy_rate = forecast->one_rate = options->copy_rate ? options->copy_rate : CAUTIOUS_RATE;
+	if (options->copy_rate || !is_worth_measuring(forecast))
+		return;
+	struct hsnap_team *team = options->scratch < 0 ? hsnap_team_create() : NULL;
+	forecast->one_rate = hsnap_copy_rate(NULL);
+	forecast->copy_rate = team ? hsnap_copy_rate(team) : forecast->one_rate;
+	hsnap_team_destroy(team);
+}
+
 enum hsnap_code hsnap_forecast_make(const struct hsnap_freeze_options *options, struct hsnap_forecast *ret,
 				    struct hsnap_error *err)
 {
@@ -162,9 +176,7 @@ enum hsnap_code hsnap_forecast_make(const struct hsnap_freeze_options *options, 
 	ret->need = hsnap_refuse_needed(ret->bytes, options->scratch >= 0);
 	ret->ours = hsnap_proc_headroom(options->proc);
 	ret->theirs = hsnap_proc_headroom_of(options->proc, options->pid);
-	ret->copy_rate = options->copy_rate;
-	if (!ret->copy_rate)
-		ret->copy_rate = is_worth_measuring(ret) ? hsnap_copy_rate() : CAUTIOUS_RATE;
+	measure_rates(options, ret);
 	if (permitted)
 		permitted = !hsnap_refuse_need(options->proc, ret->bytes, options->scratch, &why);
 	for (enum hsnap_freeze_mode mode = HSNAP_FREEZE_COPY; mode < HSNAP_NUM_FREEZE_MODES; mode++) {

@@ -31,7 +31,8 @@ struct hsnap_forecast {
 	uint64_t shared;     /* of these: in shared mappings, which a clone does not have */
 	uint64_t huge;       /* bytes in huge pages: those written to meanwhile are split by precopy and clone */
 	uint64_t need;       /* bytes of memory that a take uses at the most */
-	uint64_t copy_rate;  /* bytes a second */
+	uint64_t copy_rate;  /* bytes a second, by as many processors as a copy has */
+	uint64_t one_rate;   /* by one: what a clone does not have is copied by one */
 	bool scan;           /* the kernel has PAGEMAP_SCAN: Linux 6.7 */
 	enum hsnap_freeze_mode asked;
 	uint64_t max_pause_ns; /* 0: without end */
@@ -44,7 +45,7 @@ struct hsnap_forecast {
  * Look at a process.  It is neither stopped nor traced nor read.
  *
  * @return HSNAP_OK, also where no way is possible; HSNAP_REFUSED: gone, or nothing to be captured
- * Cost: a look at its page map, 0.3 ms a GiB from Linux 6.7 on; about 20 ms and 48 MiB to measure
+ * Cost: a look at its page map, 0.3 ms a GiB from Linux 6.7 on; about 30 ms and 48 MiB to measure
  * this machine's rate of copying, where options->copy_rate does not tell.
  */
 HSNAP_CHECKED enum hsnap_code hsnap_forecast_make(const struct hsnap_freeze_options *options,
@@ -64,7 +65,10 @@ uint64_t hsnap_forecast_pause(const struct hsnap_forecast *forecast, enum hsnap_
  * their price. */
 HSNAP_CHECKED enum hsnap_code hsnap_forecast_refuse(const struct hsnap_forecast *forecast, struct hsnap_error *err);
 
-/* Bytes a second at which this machine copies from another process, measured on our own memory. */
-uint64_t hsnap_copy_rate(void);
+struct hsnap_team;
+
+/* Bytes a second at which this machine copies from another process, measured on our own memory.  `team` may be
+ * NULL: one processor. */
+uint64_t hsnap_copy_rate(struct hsnap_team *team);
 
 #endif

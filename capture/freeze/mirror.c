@@ -7,7 +7,6 @@
 
 #include "snapshot/base/pages.h"
 
-#define PIECE ((size_t)512 << 10) /* bytes in one call: stays in the second-level cache */
 #define PAGE ((uint64_t)4096)
 
 void hsnap_mirror_begin(struct hsnap_mirror *mirror)
@@ -146,7 +145,7 @@ static void push(struct hsnap_mirror *mirror, uint64_t start, uint64_t len, uint
 		mirror->to[mirror->num++] = (struct iovec){ to, len };
 	}
 	mirror->waiting += len;
-	if (mirror->num == HSNAP_MIRROR_PIECES || mirror->waiting >= PIECE)
+	if (mirror->num == HSNAP_MIRROR_PIECES || mirror->waiting >= HSNAP_COPY_PIECE)
 		hsnap_mirror_flush(mirror);
 }
 
@@ -155,8 +154,8 @@ static void read_piece(struct hsnap_mirror *mirror, uint64_t start, uint64_t end
 {
 	while (start < end && !mirror->gone) {
 		uint64_t len = end - start, at = place ? place->at + (start - place->start) : mirror->used;
-		if (len > PIECE - mirror->waiting)
-			len = PIECE - mirror->waiting;
+		if (len > HSNAP_COPY_PIECE - mirror->waiting)
+			len = HSNAP_COPY_PIECE - mirror->waiting;
 		if (!place && len > mirror->copy->size - mirror->used) {
 			mirror->outgrown = true;
 			return;
@@ -234,29 +233,13 @@ uint64_t hsnap_mirror_count(struct hsnap_mirror *mirror, uint64_t start, uint64_
 	return go_through(mirror, start, end, clean, true);
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct hsnap_extent *x = a, *y = b;
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
 void hsnap_mirror_sort(struct hsnap_mirror *mirror)
 {
 	struct hsnap_copy *copy = mirror->copy;
-	struct hsnap_extent *extents = copy->extents;
-	if (copy->num_extents == mirror->in_order || !copy->num_extents)
+	if (copy->num_extents == mirror->in_order)
 		return;
-	qsort(extents, copy->num_extents, sizeof(*extents), by_start);
-	size_t last = 0;
-	for (size_t i = 1; i < copy->num_extents; i++) {
-		struct hsnap_extent next = extents[i];
-		if (next.start == extents[last].end &&
-		    next.at == extents[last].at + (extents[last].end - extents[last].start))
-			extents[last].end = next.end;
-		else
-			extents[++last] = next;
-	}
-	copy->num_extents = mirror->in_order = last + 1;
+	hsnap_copy_sort(copy);
+	mirror->in_order = copy->num_extents;
 }
 
 struct settled {

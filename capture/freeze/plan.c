@@ -154,12 +154,12 @@ static const struct hsnap_scan_arg changes = {
 	.return_mask = HSNAP_PAGE_PRESENT | HSNAP_PAGE_SWAPPED | HSNAP_PAGE_ZERO | HSNAP_PAGE_WATCHED | HSNAP_PAGE_WRITTEN,
 };
 
-/* What changed from `at` on, as the team found it or by looking; -1: it does not work. */
+/* What changed from `at` on, as others found it or by looking; -1: it does not work. */
 static int find_changes(struct hsnap_plan *plan, uint64_t at, uint64_t end, struct hsnap_page_region *room,
 			const struct hsnap_page_region **ret, uint64_t *ret_walk_end)
 {
 	*ret_walk_end = end;
-	int n = plan->team ? hsnap_team_found(plan->team, at, ret, ret_walk_end) : -1;
+	int n = plan->sweep ? hsnap_sweep_found(plan->sweep, at, ret, ret_walk_end) : -1;
 	if (n >= 0)
 		return n;
 	struct hsnap_scan_arg arg = changes;
@@ -203,15 +203,15 @@ static bool shows_changes(const struct hsnap_plan *plan, const struct hsnap_maps
 	return plan->changes && !line->inode && what_of(plan, line) == WRITTEN;
 }
 
-/* Have the team look at what is big, all at once. */
+/* Have all processors look at what is big. */
 static void share_out(struct hsnap_plan *plan)
 {
 	const char *at = plan->text;
-	hsnap_team_clear(plan->team);
+	hsnap_sweep_clear(plan->sweep);
 	for (struct hsnap_maps_line line; hsnap_maps_next(&at, &line);)
 		if (shows_changes(plan, &line))
-			hsnap_team_add(plan->team, line.start, line.end);
-	hsnap_team_scan(plan->team, &changes);
+			hsnap_sweep_add(plan->sweep, line.start, line.end);
+	hsnap_sweep_begin(plan->sweep, &changes);
 }
 
 size_t hsnap_plan_chunks(const struct hsnap_plan *plan)
@@ -219,7 +219,7 @@ size_t hsnap_plan_chunks(const struct hsnap_plan *plan)
 	const char *at = plan->text;
 	size_t chunks = 0;
 	for (struct hsnap_maps_line line; at && hsnap_maps_next(&at, &line);)
-		chunks += line.inode ? 0 : hsnap_team_chunks(line.start, line.end);
+		chunks += line.inode ? 0 : hsnap_sweep_chunks(line.start, line.end);
 	return chunks;
 }
 
@@ -308,7 +308,7 @@ bool hsnap_plan_list(struct hsnap_plan *plan)
 	plan->bytes = plan->shared = plan->skipped = 0;
 	if (!read_maps(plan))
 		return false;
-	if (plan->team)
+	if (plan->sweep)
 		share_out(plan);
 	const char *at = plan->text;
 	for (struct hsnap_maps_line line; hsnap_maps_next(&at, &line);) {

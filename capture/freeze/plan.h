@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/freeze/team.h"
+#include "capture/freeze/sweep.h"
 #include "capture/proc/proc.h"
 #include "capture/target/files.h"
 #include "snapshot/base/error.h"
@@ -36,7 +36,7 @@ struct hsnap_plan {
 	bool scan;         /* PAGEMAP_SCAN (Linux 6.7) works */
 	bool soft_dirty;   /* where it does not, the soft-dirty bits tell what was written */
 	bool changes;      /* of a stopped process with a userfaultfd: look for what changed alone, which is quick */
-	struct hsnap_team *team; /* to help with that; may be NULL; borrowed */
+	struct hsnap_sweep *sweep; /* to help with that; may be NULL; borrowed */
 	/* May be set: told of all pages that are to be copied, in order of address. */
 	void (*visit)(void *context, uint64_t start, uint64_t end, enum hsnap_plan_pages pages);
 	void *context;
@@ -62,7 +62,7 @@ HSNAP_CHECKED bool hsnap_plan_grow(struct hsnap_plan *plan);
 /* Is it worth while to have a userfaultfd tell which pages of the mapping are written to? */
 bool hsnap_plan_can_watch(const struct hsnap_plan *plan, const struct hsnap_maps_line *line);
 
-/* For a team that is to help. */
+/* For a sweep that is to help. */
 size_t hsnap_plan_chunks(const struct hsnap_plan *plan);
 
 /* Visit what is there of a part of a mapping without a file. */

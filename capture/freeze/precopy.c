@@ -36,7 +36,7 @@ struct precopy {
 	struct hsnap_way way;
 	struct hsnap_watch watch;
 	struct hsnap_mirror mirror;
-	struct hsnap_team *team;
+	struct hsnap_sweep *sweep;
 	enum pass pass;
 	unsigned rounds;    /* made so far: but for the first, only what changed is looked for */
 	uint64_t done;      /* in a round: protected and read up to here */
@@ -126,14 +126,14 @@ static bool make_pass(struct precopy *precopy, enum pass pass)
 	hsnap_mirror_begin(&precopy->mirror);
 	plan->visit = visit;
 	plan->changes = (pass != ROUND || precopy->rounds > 0) && !plan->soft_dirty;
-	plan->team = pass == LAST && plan->changes ? precopy->team : NULL;
+	plan->sweep = pass == LAST && plan->changes ? precopy->sweep : NULL;
 	if (plan->changes)
 		precopy->mirror.missing_is = pass == LAST ? HSNAP_MISSING_NOTED : HSNAP_MISSING_IGNORED;
 	bool listed = hsnap_plan_list(plan);
 	if (pass == LAST && precopy->mirror.num_missing)
 		look_again(precopy);
 	plan->visit = NULL;
-	plan->team = NULL;
+	plan->sweep = NULL;
 	hsnap_mirror_flush(&precopy->mirror);
 	precopy->rounds += pass == ROUND;
 	return listed;
@@ -284,12 +284,12 @@ static enum hsnap_code capture(struct precopy *precopy, struct hsnap_error *err)
 	if (!code)
 		code = start(precopy, 0, err);
 	if (!code && !way->plan.soft_dirty)
-		precopy->team = hsnap_team_create(way->plan.pagemap, hsnap_plan_chunks(&way->plan));
+		precopy->sweep = hsnap_sweep_create(way->plan.pagemap, hsnap_plan_chunks(&way->plan));
 	if (!code) {
 		catch_last(precopy);
 		code = hsnap_way_stop(way, err);
 	}
-	hsnap_team_destroy(precopy->team);
+	hsnap_sweep_destroy(precopy->sweep);
 	hsnap_watch_close(&precopy->watch);
 	hsnap_step("watch-closed");
 	if (code)

@@ -1,36 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * team.h - the page tables of a stopped process are gone through by several processors at once.
+ * team.h - other processors help with what is done in a stop.
  *
- * 0.7 ms a GiB by one: in a stop that is most of the time.  Helpers wait until there is work, take
- * chunks as they come, and are never waited for: what they have not done, the caller does himself.
+ * Helpers wait, from before the stop on, for a work: a function that takes piece after piece of something
+ * until nothing is left of it.  Each of them calls it, as soon as it gets a processor, and so does the
+ * caller; who comes when it is closed does not begin.  Nothing is allocated in a stop, and nobody is waited
+ * for but by the caller, who knows for how long.
  */
 #ifndef HSNAP_CAPTURE_FREEZE_TEAM_H
 #define HSNAP_CAPTURE_FREEZE_TEAM_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "capture/proc/scan.h"
+#include <stdbool.h>
 
 struct hsnap_team;
 
-/* For at most so many chunks; what it needs is there from now on.  NULL: there is one processor only,
- * or no memory, and it goes on without. */
-struct hsnap_team *hsnap_team_create(int pagemap, size_t chunks);
+/* NULL: there is one processor only, or no memory, and it goes on without: each function takes that. */
+struct hsnap_team *hsnap_team_create(void);
+/* Waits for those who are still at work. */
 void hsnap_team_destroy(struct hsnap_team *team);
 
-/* How many chunks a range makes; 0: too small or too big to be shared out. */
-size_t hsnap_team_chunks(uint64_t start, uint64_t end);
-
-/* First what is to be done, in order of address (what is too much is left out), then do it: each
- * chunk is scanned as `model` says. */
-void hsnap_team_clear(struct hsnap_team *team);
-void hsnap_team_add(struct hsnap_team *team, uint64_t start, uint64_t end);
-void hsnap_team_scan(struct hsnap_team *team, const struct hsnap_scan_arg *model);
-
-/* What was found from `start` on, and *end where the scan of it ended; -1: nobody looked, and somebody
- * may have from *end on, if that was further than where the next chunk begins. */
-int hsnap_team_found(struct hsnap_team *team, uint64_t start, const struct hsnap_page_region **ret, uint64_t *end);
+/* Have them begin; where one of them is still at what was closed, nobody helps. */
+void hsnap_team_open(struct hsnap_team *team, void (*work)(void *context), void *context);
+/* Nobody begins any more; returns at once.  true: nobody is at work either, and nobody will touch the context
+ * again.  May be called over and over, to wait for that. */
+bool hsnap_team_close(struct hsnap_team *team);
 
 #endif

@@ -74,8 +74,10 @@ enum hsnap_code hsnap_way_room(struct hsnap_way *way, unsigned again, struct hsn
 	enum hsnap_code code = hsnap_refuse_need(options->proc, plan->bytes, options->scratch, err);
 	if (code)
 		return code;
+	/* A range is an extent, and each piece that is read at a time may cut one in two. */
+	size_t extents = plan->max + plan->max / HSNAP_WAY_PARTS + (size_t)(size / HSNAP_COPY_PIECE) + 1;
 	bool done = size >= plan->bytes && size <= SIZE_MAX / 2 &&
-		    hsnap_copy_init(&way->copy, (size_t)size, plan->max, options->scratch);
+		    hsnap_copy_init(&way->copy, (size_t)size, extents, options->scratch);
 	/* The ring in front of a scratch file may have the memory that the graph needs later. */
 	if (done && way->at_once)
 		done = hsnap_copy_stage(&way->copy, plan->bytes / 3);
@@ -218,7 +220,9 @@ enum hsnap_code hsnap_way_finish(struct hsnap_way *way, const char *mode, struct
 {
 	struct hsnap_frozen *ret = way->ret;
 	ret->released_at = way->stop.released_at;
-	ret->copied = way->copy.used;
+	ret->copied = 0;
+	for (size_t i = 0; i < way->copy.num_extents; i++)
+		ret->copied += way->copy.extents[i].end - way->copy.extents[i].start;
 	ret->lost = way->lost + way->plan.skipped;
 	ret->mode = mode;
 	if (!hsnap_copy_finish(&way->copy))

@@ -17,6 +17,8 @@
 #include "capture/target/copy.h"
 #include "capture/target/files.h"
 
+#define HSNAP_WAY_PARTS 256 /* ranges that are read in one call */
+
 struct hsnap_way {
 	const struct hsnap_freeze_options *options;
 	struct hsnap_frozen *ret; /* filled by and by */

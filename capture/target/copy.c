@@ -88,6 +88,31 @@ void hsnap_copy_rewind(struct hsnap_copy *copy)
 		hsnap_stage_rewind(copy->stage);
 }
 
+static int by_start(const void *a, const void *b)
+{
+	const struct hsnap_extent *x = a, *y = b;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+void hsnap_copy_sort(struct hsnap_copy *copy)
+{
+	struct hsnap_extent *extents = copy->extents;
+	size_t last = 0, in_order = 1;
+	while (in_order < copy->num_extents && extents[in_order - 1].start < extents[in_order].start)
+		in_order++;
+	if (in_order < copy->num_extents)
+		qsort(extents, copy->num_extents, sizeof(*extents), by_start);
+	for (size_t i = 1; i < copy->num_extents; i++) {
+		struct hsnap_extent next = extents[i];
+		if (next.start == extents[last].end &&
+		    next.at == extents[last].at + (extents[last].end - extents[last].start))
+			extents[last].end = next.end;
+		else
+			extents[++last] = next;
+	}
+	copy->num_extents = copy->num_extents ? last + 1 : 0;
+}
+
 int hsnap_copy_room(struct hsnap_copy *copy, struct iovec to[2])
 {
 	if (copy->stage)

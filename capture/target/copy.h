@@ -17,6 +17,8 @@
 #include "capture/target/stage.h"
 #include "snapshot/base/error.h"
 
+#define HSNAP_COPY_PIECE ((size_t)512 << 10) /* bytes to be read in one call: stays in the second-level cache */
+
 struct hsnap_extent {
 	uint64_t start, end; /* addresses in the process */
 	uint64_t at;         /* of the first byte in the buffer */
@@ -44,6 +46,8 @@ HSNAP_CHECKED bool hsnap_copy_stage(struct hsnap_copy *copy, size_t memory);
 int hsnap_copy_room(struct hsnap_copy *copy, struct iovec to[2]);
 /* Some milliseconds at most; false with errno: the file cannot be written to. */
 HSNAP_CHECKED bool hsnap_copy_wait(struct hsnap_copy *copy);
+/* Put extents that were added in any order in order, and those that go on in one. */
+void hsnap_copy_sort(struct hsnap_copy *copy);
 /* Begin again. */
 void hsnap_copy_rewind(struct hsnap_copy *copy);
 

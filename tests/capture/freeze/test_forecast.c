@@ -124,12 +124,12 @@ Test(forecast, pauses_are_of_the_measured_size)
 	for (size_t i = 0; i < sizeof(pauses) / sizeof(*pauses); i++) {
 		struct hsnap_forecast forecast = {
 			.bytes = pauses[i].bytes, .shared = pauses[i].shared, .huge = pauses[i].huge,
-			.threads = pauses[i].threads, .copy_rate = 5000000000u, .scan = !pauses[i].old,
+			.threads = pauses[i].threads, .copy_rate = 5000000000u, .one_rate = 5000000000u, .scan = !pauses[i].old,
 		};
 		uint64_t us = hsnap_forecast_pause(&forecast, pauses[i].mode) / 1000;
 		cr_expect(us >= pauses[i].least_us && us <= pauses[i].most_us, "row %zu: %lu us", i, us);
 	}
-	uint64_t rate = hsnap_copy_rate();
+	uint64_t rate = hsnap_copy_rate(NULL);
 	cr_expect(rate > 100000000u && rate < 1000000000000u, "this machine copies %lu bytes a second", rate);
 }
 

@@ -16,6 +16,8 @@
 #include "capture/target/live.h"
 #include "snapshot/base/cleanup.h"
 
+#define MUCH ((uint64_t)256 << 10) /* private memory that nobody touched is a stack for signals as a rule */
+
 size_t hsnap_core_pread(const struct hsnap_core_image *core, uint64_t at, void *to, size_t len)
 {
 	size_t done = 0;
@@ -243,33 +245,42 @@ static void tell_modules(const struct hsnap_core_image *core, struct hsnap_core_
 				unknown > 1 ? "files that are not here" : "file that is not here");
 }
 
-/* Memory that a live take would have copied, and of which nothing was dumped. */
-static bool is_left_out(const struct hsnap_core_image *core, const struct hsnap_mapping *mapping)
+/* Bytes of a mapping that a live take would have copied and that were not dumped. */
+static uint64_t left_out(const struct hsnap_core_image *core, const struct hsnap_mapping *mapping)
 {
+	uint64_t size = mapping->end - mapping->start;
 	const struct hsnap_core_segment *segment = hsnap_core_segment_at(core, mapping->start);
 	const char *path = hsnap_str(&core->target->strings, mapping->path);
 	/* gcore has no segment for it: then it shows by its name that it is shared memory. */
 	if (!segment)
-		return !strncmp(path, "/dev/shm/", 9);
-	return !segment->dumped && segment->prot & HSNAP_PROT_WRITE;
+		return strncmp(path, "/dev/shm/", 9) ? 0 : size;
+	uint64_t dumped_end = segment->start + segment->dumped;
+	if (!(segment->prot & HSNAP_PROT_WRITE) || dumped_end >= mapping->end)
+		return 0;
+	return dumped_end > mapping->start ? mapping->end - dumped_end : size;
 }
 
-/* Of what is shared all may have been in use; of private memory, what nobody ever touched is not dumped either. */
+/*
+ * Of what is shared all may have been in use; of private memory, what nobody ever touched is not dumped either.
+ * Where that is much, it is as likely as not what somebody kept out: then the core is not known to be whole.
+ */
 static void tell_left_out(const struct hsnap_core_image *core, struct hsnap_core_facts *facts)
 {
 	uint64_t shared = 0, private = 0;
 	for (size_t i = 0; i < core->target->mappings.num; i++) {
 		const struct hsnap_mapping *mapping = &core->target->mappings.items[i];
-		if (mapping->module || !is_left_out(core, mapping))
-			continue;
-		*(mapping->inode ? &shared : &private) += mapping->end - mapping->start;
+		if (!mapping->module)
+			*(mapping->inode ? &shared : &private) += left_out(core, mapping);
 	}
 	if (shared)
 		hsnap_core_miss(facts, "the core lacks %" PRIu64 " KiB of shared memory and of files that could be written to "
 				"(coredump_filter bits 1 and 3): what only that holds counts as unreachable", shared >> 10);
 	if (private)
-		hsnap_core_tell(facts, "%" PRIu64 " KiB of private memory are not in the core: never touched, or kept out "
+		(private >= MUCH && private >= core->copy.used / 10 ? hsnap_core_miss : hsnap_core_tell)(facts, "%" PRIu64 " KiB of private memory are not in the core: never touched, or kept out "
 				"of it (MADV_DONTDUMP); what only that holds counts as unreachable", private >> 10);
+	if (core->gaps)
+		hsnap_core_tell(facts, "a core of gcore does not tell of memory that was kept out of it (MADV_DONTDUMP): what only that "
+				"holds counts as unreachable");
 }
 
 static enum hsnap_code fill(struct hsnap_core_image *core, const struct hsnap_core_options *options,

@@ -65,6 +65,7 @@ struct hsnap_core_image {
 	uint64_t headers_address; /* AT_PHDR, 0: unknown */
 	uint64_t vdso;            /* AT_SYSINFO_EHDR, 0: unknown */
 	uint32_t exe;             /* index into files, 0: unknown */
+	bool gaps;                /* of some mapping there is no segment: gcore leaves out what is not dumped */
 };
 
 /* So many bytes at an offset of the core as can be had. */

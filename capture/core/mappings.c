@@ -62,6 +62,7 @@ static void add_segment(struct making *making, const struct hsnap_core_segment *
 /* What no segment holds of a range; `next` is the first segment that may. */
 static void add_rest(struct making *making, const struct hsnap_core_range *range, size_t *next)
 {
+	size_t before = making->core->target->mappings.num;
 	const struct hsnap_core_image *core = making->core;
 	uint64_t at = range->start;
 	while (*next < core->segments.num && core->segments.items[*next].end <= at)
@@ -73,6 +74,7 @@ static void add_rest(struct making *making, const struct hsnap_core_range *range
 	}
 	if (at < range->end)
 		add(making, at, range->end, HSNAP_PROT_READ | HSNAP_PROT_EXEC, range);
+	making->core->gaps |= making->core->target->mappings.num > before;
 }
 
 static int by_start(const void *a, const void *b)

@@ -212,6 +212,40 @@ ParameterizedTest(size_t *row, core, refused)
 	cr_expect(err.message[0]);
 }
 
+/* MADV_DONTDUMP: a segment of which nothing, or no more, stands in the file, and no file is behind it. */
+Test(core, private_memory_that_was_kept_out)
+{
+	static const struct {
+		uint64_t pages, dumped;
+		const char *want;
+		bool partial;
+	} rows[] = {
+		{ 80, 0, "320 KiB of private memory are not in the core", true },
+		{ 80, 10, "280 KiB of private memory are not in the core", true },
+		{ 3, 0, "12 KiB of private memory are not in the core", false },
+		{ 30, 28, "8 KiB of private memory are not in the core", false },
+		{ 30, 30, NULL, false },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		static uint8_t pages[30 * MADE_PAGE];
+		struct made_core core;
+		memset(pages, 7, sizeof(pages));
+		made_init(&core);
+		made_thread(&core, MADE_PID, STACK + 0x100, 0x6000);
+		made_segment(&core, STACK, MADE_PAGE, RW, pages, MADE_PAGE);
+		made_segment(&core, HEAP, rows[i].pages * MADE_PAGE, RW, pages, rows[i].dumped * MADE_PAGE);
+		struct hsnap_target *target = open_core(&core, HSNAP_OK);
+		bool partial = false, noted = false;
+		for (size_t t = 0; t < HSNAP_CORE_NOTES; t++) {
+			partial |= strstr(facts.partial[t], rows[i].want ? rows[i].want : "private") != NULL;
+			noted |= strstr(facts.notes[t], rows[i].want ? rows[i].want : "private") != NULL;
+		}
+		cr_expect_eq(partial, rows[i].want && rows[i].partial, "row %zu", i);
+		cr_expect_eq(noted, rows[i].want && !rows[i].partial, "row %zu", i);
+		hsnap_target_close(target);
+	}
+}
+
 Test(core, more_threads_than_are_looked_at)
 {
 	enum { MOST = 65536 };
@@ -354,6 +388,10 @@ Test(core, pages_of_a_file_with_the_same_build_id, .init = setup_library, .fini 
 		cr_assert_eq(target->modules.num, 2);
 		cr_expect(target->modules.items[1].main);
 		cr_expect_eq(target->modules.items[1].build_id_size, 20);
+		bool noted = false;
+		for (size_t i = 0; i < HSNAP_CORE_NOTES; i++)
+			noted |= strstr(facts.notes[i], "a core of gcore") != NULL;
+		cr_expect_eq(noted, !segments, "gcore has no segment where nothing is dumped");
 		cr_expect(reads(target, PROGRAM + MADE_PAGE, 17), "code comes from the file");
 		cr_expect(reads(target, PROGRAM + 2 * MADE_PAGE, 99), "data as the process wrote it");
 		cr_expect_str_eq(facts.exe, library_path);

@@ -8,7 +8,10 @@
 
 #define MAX_FRAMES 256              /* of one thread */
 #define MAX_ALL_FRAMES ((size_t)1 << 20)
+#define MAX_UNWOUND ((uint64_t)1 << 29) /* bytes read for all of them: half a kilobyte each is usual */
+#define LEAST_UNWOUND ((uint64_t)4096)
 #define MAX_TLS_BLOCKS ((uint32_t)1 << 21)
+#define MAX_TLS_TRIES ((uint64_t)1 << 23) /* most threads have no block of most modules */
 #define MAX_STRAY ((uint64_t)65536) /* of a stack in allocator memory that is no block's */
 
 static const char *const register_names[HSNAP_NUM_REGS] = {
@@ -183,11 +186,11 @@ static void add_stack(struct hsnap_root_finder *finder, uint32_t index, uint64_t
  * The frames of a thread, for the names of its variables.  Where a frame lies in another mapping
  * than the one before, a handler runs on a stack of its own: what it interrupted is live too.
  */
-static void add_frames(struct hsnap_root_finder *finder, uint32_t index, struct hsnap_span storage)
+static void add_frames(struct hsnap_root_finder *finder, uint32_t index, struct hsnap_span storage, uint64_t *left)
 {
 	const struct hsnap_thread *thread = &finder->target->threads.items[index];
 	struct hsnap_unwind_frame frames[MAX_FRAMES];
-	size_t num = hsnap_unwind_thread(finder->target, thread, frames, MAX_FRAMES);
+	size_t num = hsnap_unwind_thread(finder->target, thread, frames, MAX_FRAMES, left);
 	const struct hsnap_mapping *stack = hsnap_target_mapping(finder->target, thread->regs.value[HSNAP_REG_SP]);
 	for (size_t i = 0; i < num; i++) {
 		uint64_t sp = frames[i].regs.value[HSNAP_REG_SP];
@@ -272,10 +275,9 @@ static void tell_left_out(struct hsnap_root_finder *finder, uint32_t frames, uin
 	char *to = finder->roots->partial;
 	size_t size = sizeof(finder->roots->partial);
 	if (frames)
-		snprintf(to, size, "the frames of %u threads are left out: more than %zu are not looked at", frames, MAX_ALL_FRAMES);
+		snprintf(to, size, "the frames of %u threads are left out: to look at more of them would take too long", frames);
 	else if (locals)
-		snprintf(to, size, "the thread-locals of %u threads are left out: more than %u blocks of them are not looked at",
-			 locals, MAX_TLS_BLOCKS);
+		snprintf(to, size, "the thread-locals of %u threads are left out: to look at more of them would take too long", locals);
 }
 
 void hsnap_roots_of_threads(struct hsnap_root_finder *finder)
@@ -283,7 +285,7 @@ void hsnap_roots_of_threads(struct hsnap_root_finder *finder)
 	const struct hsnap_target *target = finder->target;
 	struct local_modules locals = { 0 };
 	uint32_t frameless = 0, localless = 0;
-	uint64_t tried = 0;
+	uint64_t tried = 0, left = MAX_UNWOUND;
 	if (!hsnap_threads_by_pointer(target, &finder->pointers)) {
 		finder->no_memory = true;
 		return;
@@ -295,17 +297,16 @@ void hsnap_roots_of_threads(struct hsnap_root_finder *finder)
 		struct hsnap_span storage = storage_of(finder, thread);
 		add_registers(finder, i);
 		tried += locals.num;
-		if (tried <= MAX_TLS_BLOCKS)
+		if (tried <= MAX_TLS_TRIES && finder->roots->searched_tls < MAX_TLS_BLOCKS)
 			add_thread_locals(finder, i, &locals, &own);
 		else
 			localless++;
 		if (storage.start < storage.end)
 			add_storage(finder, i, storage, &own);
 		add_stack(finder, i, thread->regs.value[HSNAP_REG_SP], storage);
-		if (finder->roots->frames.num < MAX_ALL_FRAMES)
-			add_frames(finder, i, storage);
-		else
-			frameless++;
+		if (!frameless)
+			add_frames(finder, i, storage, &left);
+		frameless += finder->roots->frames.num >= MAX_ALL_FRAMES || left < LEAST_UNWOUND;
 		hsnap_vec_deinit(&own);
 	}
 	tell_left_out(finder, frameless, localless);

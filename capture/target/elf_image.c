@@ -10,6 +10,7 @@
 #define MAX_NOTES 65536
 #define MAX_DYNAMIC 512
 #define MAX_SYMBOLS (1u << 20)
+#define MAX_CHAIN 1024u /* symbols looked at for a name: a few, unless the table is made to take long */
 
 const Elf64_Phdr *hsnap_elf_segment(const struct hsnap_elf *elf, uint32_t type)
 {
@@ -155,7 +156,7 @@ static bool find_gnu(const struct hsnap_target *target, const struct hsnap_targe
 	uint64_t chain = buckets + (uint64_t)head[0] * 4;
 	if (!word32(target, buckets + (uint64_t)(hash % head[0]) * 4, &index) || index < head[1])
 		return false;
-	for (; index < MAX_SYMBOLS && word32(target, chain + (uint64_t)(index - head[1]) * 4, &entry); index++) {
+	for (unsigned i = 0; i < MAX_CHAIN && word32(target, chain + (uint64_t)(index - head[1]) * 4, &entry); i++, index++) {
 		if ((entry | 1) == (hash | 1) && is_symbol(target, module, tables, index, name, ret))
 			return true;
 		if (entry & 1)
@@ -164,15 +165,30 @@ static bool find_gnu(const struct hsnap_target *target, const struct hsnap_targe
 	return false;
 }
 
+/* System V ABI, chapter 5, hash table. */
+static uint32_t hash_of(const char *name)
+{
+	uint32_t hash = 0;
+	for (const char *c = name; *c; c++) {
+		hash = (hash << 4) + (uint8_t)*c;
+		hash ^= hash >> 24 & 0xf0;
+	}
+	return hash & 0xfffffff;
+}
+
 static bool find_sysv(const struct hsnap_target *target, const struct hsnap_target_module *module,
 		      const struct tables *tables, const char *name, uint64_t *ret)
 {
-	uint32_t head[2];
-	if (hsnap_target_read(target, tables->hash, head, sizeof(head), NULL) || head[1] > MAX_SYMBOLS)
+	uint32_t head[2], index;
+	if (hsnap_target_read(target, tables->hash, head, sizeof(head), NULL) || !head[0] || head[0] > MAX_SYMBOLS)
 		return false;
-	for (uint32_t index = 1; index < head[1]; index++)
+	uint64_t buckets = tables->hash + sizeof(head), chains = buckets + (uint64_t)head[0] * 4;
+	bool more = word32(target, buckets + (uint64_t)(hash_of(name) % head[0]) * 4, &index);
+	for (unsigned i = 0; i < MAX_CHAIN && more && index; i++) {
 		if (is_symbol(target, module, tables, index, name, ret))
 			return true;
+		more = word32(target, chains + (uint64_t)index * 4, &index);
+	}
 	return false;
 }
 

@@ -7,6 +7,7 @@
 
 #define PAGE_MASK (~(uint64_t)4095)
 #define MAX_MODULES 16384
+#define MOST_NESTED 8 /* modules that a mapping lies within, on average */
 
 struct image {
 	const struct hsnap_target *target;
@@ -103,15 +104,20 @@ static bool is_candidate(const struct hsnap_target *target, const struct hsnap_m
 	       (mapping->inode ? path[0] == '/' : !strcmp(path, "[vdso]"));
 }
 
-/* Mappings of the module's own file, and the anonymous ones that continue it (.bss). */
-static void mark_mappings(struct hsnap_target *target, uint32_t index, const struct hsnap_mapping first)
+/* Mappings of the module's own file, from its first one on, and the anonymous ones that continue it (.bss).  One that
+ * says it goes on over many others is cut where `*left` is used up. */
+static void mark_mappings(struct hsnap_target *target, uint32_t index, size_t first, uint64_t *left)
 {
-	const struct hsnap_target_module *module = &target->modules.items[index];
-	for (size_t i = 0; i < target->mappings.num; i++) {
+	struct hsnap_target_module *module = &target->modules.items[index];
+	uint64_t inode = target->mappings.items[first].inode;
+	for (size_t i = first; i < target->mappings.num && target->mappings.items[i].start < module->end; i++) {
 		struct hsnap_mapping *mapping = &target->mappings.items[i];
-		if (mapping->start >= module->end)
-			break;
-		if (mapping->end > module->start && (!mapping->inode || mapping->inode == first.inode))
+		if (i > first && !(*left)--) {
+			*left = 0;
+			module->end = mapping->start;
+			return;
+		}
+		if (!mapping->inode || mapping->inode == inode)
 			mapping->module = index;
 	}
 }
@@ -134,6 +140,7 @@ static void make_main(struct hsnap_target *target, size_t index)
 enum hsnap_code hsnap_modules_find(struct hsnap_target *target, uint64_t headers_address, struct hsnap_error *err)
 {
 	size_t main = 0;
+	uint64_t left = MOST_NESTED * (uint64_t)target->mappings.num;
 	if (!hsnap_vec_push(&target->modules, (struct hsnap_target_module){ 0 }))
 		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the modules");
 	for (size_t i = 0; i < target->mappings.num && target->modules.num < MAX_MODULES; i++) {
@@ -143,7 +150,7 @@ enum hsnap_code hsnap_modules_find(struct hsnap_target *target, uint64_t headers
 			continue;
 		if (!hsnap_vec_push(&target->modules, module))
 			return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the modules");
-		mark_mappings(target, (uint32_t)target->modules.num - 1, first);
+		mark_mappings(target, (uint32_t)target->modules.num - 1, i, &left);
 		if (!main && headers_address >= module.start && headers_address < module.end)
 			main = target->modules.num - 1;
 	}

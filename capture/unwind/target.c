@@ -8,6 +8,20 @@ static size_t read_target(void *self, uint64_t address, void *to, size_t len)
 	return target->ops->read(target->self, address, to, len);
 }
 
+struct limited {
+	const struct hsnap_target *target;
+	uint64_t *left;
+};
+
+static size_t read_limited(void *self, uint64_t address, void *to, size_t len)
+{
+	const struct limited *limited = self;
+	if (*limited->left < len)
+		return 0;
+	*limited->left -= len;
+	return limited->target->ops->read(limited->target->self, address, to, len);
+}
+
 static struct hsnap_unwind_memory memory_of(const struct hsnap_target *target)
 {
 	return (struct hsnap_unwind_memory){ .read = read_target, .self = (void *)target };
@@ -23,10 +37,13 @@ static struct hsnap_unwind_module module_of(const struct hsnap_target *target, u
 }
 
 size_t hsnap_unwind_thread(const struct hsnap_target *target, const struct hsnap_thread *thread,
-			   struct hsnap_unwind_frame *frames, size_t max)
+			   struct hsnap_unwind_frame *frames, size_t max, uint64_t *left)
 {
 	const uint32_t needed = 1u << HSNAP_REG_PC | 1u << HSNAP_REG_SP;
+	struct limited limited = { target, left };
 	struct hsnap_unwind_memory memory = memory_of(target);
+	if (left)
+		memory = (struct hsnap_unwind_memory){ .read = read_limited, .self = &limited };
 	if (!max || (thread->regs.valid & needed) != needed)
 		return 0;
 	frames[0] = (struct hsnap_unwind_frame){ .regs = thread->regs, .exact_pc = true };

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 SECONDS_AT_MOST=30
 
-# ends NAME KIND THREADS SEGMENTS ARENAS - `take` comes to an end by itself, with whatever it can say.
+# ends NAME KIND THREADS SEGMENTS ARENAS MODULES - `take` comes to an end by itself, with whatever it can say.
 ends() {
 	ends_name=$1
 	shift
@@ -22,8 +22,9 @@ ends() {
 	esac
 }
 
-ends "60,000 threads on stacks of their own, of 200,000 mappings" apart 60000 200000 1
-ends "60,000 threads on one stack" together 60000 1000 1
-ends "20,000 arenas" apart 1 10 20000
-ends "chains of chunks from every place, and nowhere the end" split 1 10 100
+ends "60,000 threads on stacks of their own, of 200,000 mappings" apart 60000 200000 1 0
+ends "60,000 threads on one stack" together 60000 1000 1 0
+ends "20,000 arenas" apart 1 10 20000 0
+ends "chains of chunks from every place, and nowhere the end" split 1 10 60 0
+ends "8,000 modules that go on over 200,000 mappings, and 10,000 threads" apart 10000 200000 1 8000
 finish

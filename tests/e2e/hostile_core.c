@@ -2,7 +2,7 @@
 /*
  * hostile_core.c - a core file that is made to take long.
  *
- *	hostile-core KIND THREADS SEGMENTS ARENAS FILE
+ *	hostile-core KIND THREADS SEGMENTS ARENAS MODULES FILE
  *
  * KIND: apart, each thread on a stack of its own; together, all on one; split, and the arenas' chunks may be
  * anywhere.
@@ -20,6 +20,7 @@
 #define NONCONTIGUOUS (uint64_t)2  /* in flags, behind the lock */
 #define ARENAS 0x100000000u
 #define CHUNKS 0x200000000u
+#define MODULES 0x280000000u
 #define STACKS 0x300000000u
 #define SHARED 0x700000000000u
 #define SHARED_SIZE (16u << 20)
@@ -51,7 +52,8 @@ static void add_arenas(struct made_core *core, uint64_t num, bool split)
 			put(arena + BINS_AT + 16 * bin, at + BINS_AT + 16 * bin - 16);
 			put(arena + BINS_AT + 16 * bin + 8, at + BINS_AT + 16 * bin - 16);
 		}
-		put(arena + BINS_AT - 16, CHUNKS + CHUNKS_SIZE - MADE_PAGE + 16 * (i % 255));
+		/* Where no chain of chunks comes by, or where one does. */
+		put(arena + BINS_AT - 16, CHUNKS + CHUNKS_SIZE - (split ? 1024 : MADE_PAGE) + 16 * (i % (split ? 32 : 255)));
 		put(arena, split ? NONCONTIGUOUS << 32 : 0);
 		put(arena + NEXT_AT, at);
 		put(arena + SYSTEM_AT, 1 << 20);
@@ -80,11 +82,41 @@ static void add_shared(struct made_core *core)
 	free(bytes);
 }
 
+/* Files that were mapped, each of which says that it goes on over everything behind it. */
+static void add_modules(struct made_core *core, uint64_t num)
+{
+	static const struct {
+		Elf64_Ehdr head;
+		Elf64_Phdr segments[2];
+		uint8_t rest[MADE_PAGE - sizeof(Elf64_Ehdr) - 2 * sizeof(Elf64_Phdr)];
+	} module = {
+		.head = {
+			.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN,
+			.e_machine = EM_X86_64, .e_phoff = sizeof(Elf64_Ehdr), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 2,
+		},
+		.segments = {
+			{ .p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = MADE_PAGE, .p_memsz = STACKS },
+			{ .p_type = PT_TLS, .p_flags = PF_R, .p_memsz = 64, .p_align = 8 },
+		},
+	};
+	struct made_file *files = zeroed(num * sizeof(*files));
+	char(*paths)[24] = zeroed(num * sizeof(*paths));
+	for (uint64_t i = 0; i < num; i++) {
+		uint64_t at = MODULES + i * MADE_PAGE;
+		snprintf(paths[i], sizeof(paths[i]), "/nowhere/%u", (unsigned)i);
+		files[i] = (struct made_file){ at, at + MADE_PAGE, 0, paths[i] };
+		made_segment(core, at, MADE_PAGE, PF_R, &module, MADE_PAGE);
+	}
+	made_files(core, files, num);
+	free(paths);
+	free(files);
+}
+
 int main(int argc, char **argv)
 {
 	struct made_core core;
 	size_t size;
-	if (argc != 6)
+	if (argc != 7)
 		return 2;
 	bool together = !strcmp(argv[1], "together");
 	uint64_t threads = strtoull(argv[2], NULL, 10), segments = strtoull(argv[3], NULL, 10);
@@ -104,8 +136,10 @@ int main(int argc, char **argv)
 	}
 	if (together)
 		add_shared(&core);
+	if (strtoull(argv[5], NULL, 10))
+		add_modules(&core, strtoull(argv[5], NULL, 10));
 	uint8_t *bytes = made_bytes(&core, true, &size);
-	FILE *out = fopen(argv[5], "wb");
+	FILE *out = fopen(argv[6], "wb");
 	if (!out || fwrite(bytes, 1, size, out) != size || fclose(out))
 		return 1;
 	free(bytes);

@@ -143,7 +143,7 @@ static void check_thread(const char *variable)
 	cr_assert(num >= 8, "%s: %u true frames", variable, num);
 
 	struct hsnap_unwind_frame frames[64];
-	size_t got = hsnap_unwind_thread(target, &thread, frames, 64);
+	size_t got = hsnap_unwind_thread(target, &thread, frames, 64, NULL);
 	/* The stop is at another call of the innermost function: compare from its caller outward. */
 	size_t first = 0;
 	while (first < got && frames[first].regs.value[HSNAP_REG_PC] != pcs[1])

@@ -115,7 +115,7 @@ static unsigned in_flight(const struct hsnap_target *target)
 		agent_re = 0;
 	for (size_t i = 0; i < target->threads.num; i++) {
 		struct hsnap_unwind_frame frames[32];
-		size_t num = hsnap_unwind_thread(target, &target->threads.items[i], frames, 32);
+		size_t num = hsnap_unwind_thread(target, &target->threads.items[i], frames, 32, NULL);
 		unsigned most = 0;
 		for (size_t f = 0; f < num; f++) {
 			uint64_t pc = frames[f].regs.value[HSNAP_REG_PC];

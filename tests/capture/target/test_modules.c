@@ -123,6 +123,34 @@ static void expect_sane(const struct hsnap_target *target, const char *what, siz
 		cr_expect_lt(target->mappings.items[i].module, target->modules.num, "%s %zu", what, at);
 }
 
+/* Names by the System V hash table, of which a chain may lead back into itself. */
+Test(modules, symbols_by_an_old_hash_table)
+{
+	static const char strings[] = "\0abc\0other";
+	struct {
+		Elf64_Dyn dynamic[6];
+		uint32_t hash[2 + 1 + 3];
+		Elf64_Sym symbols[3];
+		char strings[sizeof(strings)];
+	} data = {
+		.dynamic = {
+			{ DT_HASH, { BASE + offsetof(__typeof__(data), hash) } }, { DT_SYMTAB, { BASE + offsetof(__typeof__(data), symbols) } },
+			{ DT_STRTAB, { BASE + offsetof(__typeof__(data), strings) } }, { DT_STRSZ, { sizeof(strings) } },
+		},
+		.hash = { 1, 3, 2, 0, 2, 1 }, /* one bucket: 2, then 1, then 2 again */
+		.symbols = { { 0 }, { .st_name = 1, .st_shndx = 1, .st_value = 16 }, { .st_name = 5, .st_shndx = 1, .st_value = 24 } },
+	};
+	struct hsnap_target_module module = { .start = BASE, .end = BASE + sizeof(data), .bias = BASE, .dynamic = BASE };
+	struct hsnap_target *target = hsnap_image_create();
+	uint64_t at = 0;
+	memcpy(data.strings, strings, sizeof(strings));
+	cr_assert(target && hsnap_image_add(target, BASE, &data, sizeof(data), HSNAP_PROT_READ, "/opt/old.so"));
+	cr_expect(hsnap_module_symbol(target, &module, "abc", &at) && at == BASE + 16);
+	cr_expect(hsnap_module_symbol(target, &module, "other", &at) && at == BASE + 24);
+	cr_expect(!hsnap_module_symbol(target, &module, "nobody", &at), "and that ends");
+	hsnap_target_close(target);
+}
+
 Test(modules, damage_is_survived)
 {
 	struct object object;

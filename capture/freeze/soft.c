@@ -49,16 +49,6 @@ static bool uses_own(const struct hsnap_proc *proc, pid_t pid)
 	return found;
 }
 
-enum hsnap_code hsnap_soft_obstacle(const struct hsnap_freeze_options *options, struct hsnap_error *err)
-{
-	if (!are_kept(options->proc))
-		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0,
-				  "this kernel cannot tell which pages are written to: Linux 6.7 can, or CONFIG_MEM_SOFT_DIRTY");
-	if (uses_own(options->proc, options->pid))
-		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "it uses its soft-dirty bits itself");
-	return HSNAP_OK;
-}
-
 static void note_clean(void *context, uint64_t start, uint64_t end, enum hsnap_plan_pages pages)
 {
 	uint64_t *clean = context;
@@ -67,14 +57,34 @@ static void note_clean(void *context, uint64_t start, uint64_t end, enum hsnap_p
 }
 
 /* Of a process whose bits were never cleared, all are set. */
-static bool were_cleared(struct hsnap_plan *plan)
+static bool were_cleared(const struct hsnap_freeze_options *options)
 {
-	struct hsnap_plan look = *plan;
+	struct hsnap_plan plan;
 	uint64_t clean = 0;
-	look.visit = note_clean;
-	look.context = &clean;
-	(void)hsnap_plan_list(&look);
+	if (hsnap_plan_open(&plan, options->proc, options->pid, NULL))
+		return false;
+	plan.soft_dirty = true;
+	if (hsnap_plan_grow(&plan)) {
+		plan.visit = note_clean;
+		plan.context = &clean;
+		(void)hsnap_plan_list(&plan);
+	}
+	hsnap_plan_close(&plan);
 	return clean > 0;
+}
+
+enum hsnap_code hsnap_soft_obstacle(const struct hsnap_freeze_options *options, struct hsnap_error *err)
+{
+	if (!are_kept(options->proc))
+		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0,
+				  "this kernel cannot tell which pages are written to: Linux 6.7 can, or CONFIG_MEM_SOFT_DIRTY");
+	if (uses_own(options->proc, options->pid))
+		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "it uses its soft-dirty bits itself");
+	if (options->mode != HSNAP_FREEZE_PRECOPY && were_cleared(options)) {
+		hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "its soft-dirty bits were cleared before: by CRIU, or by an earlier take");
+		return hsnap_hint(err, HSNAP_UNSUPPORTED, "--freeze=precopy clears them again");
+	}
+	return HSNAP_OK;
 }
 
 enum hsnap_code hsnap_soft_begin(const struct hsnap_freeze_options *options, struct hsnap_plan *plan,
@@ -86,10 +96,6 @@ enum hsnap_code hsnap_soft_begin(const struct hsnap_freeze_options *options, str
 	if (!hsnap_plan_grow(plan))
 		return hsnap_fail(err, HSNAP_REFUSED, 0, "exited while it was being captured");
 	plan->soft_dirty = true;
-	if (options->mode != HSNAP_FREEZE_PRECOPY && were_cleared(plan)) {
-		hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "its soft-dirty bits were cleared before: by CRIU, or by an earlier take");
-		return hsnap_hint(err, HSNAP_UNSUPPORTED, "--freeze=precopy clears them again");
-	}
 	if (!hsnap_proc_write(options->proc, "4", "proc/%d/clear_refs", options->pid))
 		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "cannot clear its soft-dirty bits: %s", strerror(errno));
 	hsnap_step("soft-cleared");

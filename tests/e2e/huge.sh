@@ -6,6 +6,9 @@
 huge=$1
 pages=/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
 
+# Two runs at a time would each take the other's pages for what there was before.
+exec 6>"${TMPDIR:-/tmp}/heapsnap-huge.lock"
+flock 6
 before=$(cat $pages 2>/dev/null) || { skip "huge pages" "this kernel has none of 2 MiB"; finish; }
 give_back() {
 	echo "$before" >$pages

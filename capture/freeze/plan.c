@@ -148,12 +148,6 @@ static void tell(struct hsnap_plan *plan, uint64_t start, uint64_t end, enum hsn
 	visit(plan, start, end, pages);
 }
 
-/* Pages that were written to, and those that are absent. */
-static const struct hsnap_scan_arg changes = {
-	.category_inverted = HSNAP_PAGE_PRESENT, .category_anyof_mask = HSNAP_PAGE_PRESENT | HSNAP_PAGE_WRITTEN,
-	.return_mask = HSNAP_PAGE_PRESENT | HSNAP_PAGE_SWAPPED | HSNAP_PAGE_ZERO | HSNAP_PAGE_WATCHED | HSNAP_PAGE_WRITTEN,
-};
-
 /* What changed from `at` on, as others found it or by looking; -1: it does not work. */
 static int find_changes(struct hsnap_plan *plan, uint64_t at, uint64_t end, struct hsnap_page_region *room,
 			const struct hsnap_page_region **ret, uint64_t *ret_walk_end)
@@ -162,7 +156,7 @@ static int find_changes(struct hsnap_plan *plan, uint64_t at, uint64_t end, stru
 	int n = plan->sweep ? hsnap_sweep_found(plan->sweep, at, ret, ret_walk_end) : -1;
 	if (n >= 0)
 		return n;
-	struct hsnap_scan_arg arg = changes;
+	struct hsnap_scan_arg arg = hsnap_sweep_changes;
 	arg.start = at;
 	arg.end = *ret_walk_end;
 	*ret = room;
@@ -211,7 +205,7 @@ static void share_out(struct hsnap_plan *plan)
 	for (struct hsnap_maps_line line; hsnap_maps_next(&at, &line);)
 		if (shows_changes(plan, &line))
 			hsnap_sweep_add(plan->sweep, line.start, line.end);
-	hsnap_sweep_begin(plan->sweep, &changes);
+	hsnap_sweep_begin(plan->sweep);
 }
 
 size_t hsnap_plan_chunks(const struct hsnap_plan *plan)

@@ -21,6 +21,7 @@
 #include "snapshot/base/cleanup.h"
 
 #define STEP ((uint64_t)4 << 20) /* protected at a time: the target waits for no longer than that takes */
+#define NEAR ((uint64_t)256 << 10) /* to look at so much takes as long as another call */
 #define MAX_ROUNDS 12
 #define MAX_AGAIN 3
 #define PAGE ((uint64_t)4096)
@@ -54,7 +55,9 @@ static void catch_up(struct precopy *precopy, uint64_t start, uint64_t end)
 	if (start < precopy->done)
 		start = precopy->done;
 	while (start < end && !precopy->error) {
-		uint64_t until = (start + STEP) & ~(STEP - 1), came = start;
+		uint64_t until = (start + STEP) & ~(STEP - 1), near = (end + NEAR - 1) & ~(NEAR - 1), came = start;
+		if (near < until)
+			until = near;
 		int n = hsnap_watch_protect(&precopy->watch, start, until, regions, sizeof(regions) / sizeof(*regions),
 					    &came);
 		if (n < 0 || came <= start) {
@@ -267,13 +270,14 @@ static enum hsnap_code watch(struct precopy *precopy, struct hsnap_error *err)
 		    : hsnap_fail(err, HSNAP_REFUSED, 0, "exited while it was being captured");
 }
 
-/* Once more round, at once before the stop: what was written while it was decided upon is read now. */
+/* Twice more round, at once before the stop: what was written while it was decided upon is read now, and then
+ * what was written during that, which is less. */
 static void catch_last(struct precopy *precopy)
 {
-	if (precopy->way.plan.soft_dirty)
-		return;
-	(void)make_pass(precopy, ROUND);
-	hsnap_mirror_sort(&precopy->mirror);
+	for (int i = 0; i < 2 && !precopy->way.plan.soft_dirty; i++) {
+		(void)make_pass(precopy, ROUND);
+		hsnap_mirror_sort(&precopy->mirror);
+	}
 }
 
 static enum hsnap_code capture(struct precopy *precopy, struct hsnap_error *err)
@@ -284,7 +288,7 @@ static enum hsnap_code capture(struct precopy *precopy, struct hsnap_error *err)
 	if (!code)
 		code = start(precopy, 0, err);
 	if (!code && !way->plan.soft_dirty)
-		precopy->sweep = hsnap_sweep_create(way->plan.pagemap, hsnap_plan_chunks(&way->plan));
+		precopy->sweep = hsnap_sweep_create(way->options->pid, way->plan.pagemap, hsnap_plan_chunks(&way->plan));
 	if (!code) {
 		catch_last(precopy);
 		code = hsnap_way_stop(way, err);

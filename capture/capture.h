@@ -23,6 +23,7 @@ struct hsnap_take_options {
 	enum hsnap_freeze_mode freeze;
 	uint64_t max_pause_ns; /* a stop that outlives it is released and given up; 0: without end */
 	bool suspend_seccomp;  /* its filter may be lifted for the moment of an injected call */
+	bool without_sites;    /* call sites are asked nothing: for a judge of names, whose own witness they are */
 	const char *scratch;   /* a folder: pages go to an unlinked file in it; NULL: to memory */
 	/* Called between phases of the work, never while the target is held; may be NULL. */
 	void (*progress)(void *context, const char *phase, uint64_t done, uint64_t all);

@@ -146,7 +146,7 @@ static bool collect_asks(const struct take *take, struct asks *asks)
 {
 	if (!hsnap_vec_reserve(asks, take->heap.pcs.num + take->roots.frames.num))
 		return false;
-	for (size_t i = 0; i < take->heap.pcs.num; i++)
+	for (size_t i = 0; i < take->heap.pcs.num && !take->options->without_sites; i++)
 		asks->items[asks->num++] = (struct hsnap_ask){ .pc = take->heap.pcs.items[i], .what = HSNAP_ASK_RESULT };
 	for (size_t i = 0; i < take->roots.frames.num; i++) {
 		const struct hsnap_root_frame *frame = &take->roots.frames.items[i];

@@ -23,6 +23,27 @@ bookstore_cpp_truth() { own_truth; }
 planted_start() { own_start traps/trap-planted ''; }
 planted_truth() { own_truth; }
 
+# gdb_says OPTION… - its answers, lines that begin with "= ".
+gdb_says() {
+	timeout 300 gdb -nx -q -batch -p "${target:-$service}" "$@" 2>>gdb.err | sed -n 's/^= //p'
+}
+
+# sites_truth - of C, with the agent: the variable at the call site that has the size asked for.
+sites_truth() {
+	[ "$way" != plain ] || return 0
+	"$witness" s.snap "${target:-$service}" sites >sites.txt &&
+		gdb_says -ex "set \$sites = \"$PWD/sites.txt\"" -x "$naming/sites.py" >placed.txt &&
+		"$witness" s.snap "${target:-$service}" placed placed.txt >>truth
+}
+
+# classes_truth - of C++: the symbol of the vtable that an object begins with.
+classes_truth() {
+	"$witness" s.snap "${target:-$service}" words >words.txt &&
+		awk '{ print "info symbol 0x" $1 }' words.txt >words.gdb &&
+		timeout 300 gdb -nx -q -batch -p "${target:-$service}" -ex 'set print asm-demangle on' -x words.gdb 2>>gdb.err >symbols.txt
+	return 0
+}
+
 python_start() {
 	[ -x /usr/bin/python3.11 ] && dpkg-query -W python3.11-dbg >/dev/null 2>&1 || return 1
 	cat >script.py <<'X'
@@ -48,6 +69,8 @@ X
 	until_true test -e ready
 }
 
+python_truth() { "$witness" s.snap "$service" python "$naming/python.names" >>truth; }
+
 lua_start() {
 	dpkg-query -W liblua5.4-0-dbg >/dev/null 2>&1 || return 1
 	cat >script.lua <<'X'
@@ -69,4 +92,12 @@ X
 	# shellcheck disable=SC2086
 	start $run "$FIXTURES/lua-host/lua-host" script.lua
 	until_true test -e ready
+}
+lua_truth() {
+	cat >lua.gdb <<'X'
+frame function g_read
+printf "= %p %p %p %p %p\n", &L->l_G->strt, &L->l_G->allgc, &L->l_G->finobj, &L->l_G->tobefnz, &L->l_G->fixedgc
+X
+	# shellcheck disable=SC2046
+	"$witness" s.snap "$service" lua $(gdb_says -ex 'set language c' -x lua.gdb) >>truth
 }

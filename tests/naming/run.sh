@@ -14,6 +14,7 @@ table= reports=
 export HEAPSNAP="$build/cli/heapsnap" FIXTURES="$build/fixtures"
 witness=$build/tests/naming/naming-witness
 judge=$build/tests/naming/naming-judge
+take=$build/tests/naming/naming-take
 all=
 . "$naming/programs.sh"
 while getopts ta:o: option; do
@@ -41,9 +42,9 @@ until_true() {
 	done
 }
 
-# row REPORT - its line of the table.
+# row REPORT WAY - its line of the table.
 row() {
-	awk -v program="$program" -v way="$way" '
+	awk -v program="$program" -v way="$2" '
 		function cell(name) { return sprintf("%.1f / %.1f", share(n[name], n["blocks"]), share(b[name], b["blocks"])) }
 		function share(part, whole) { return whole ? 100 * part / whole : 0 }
 		function firm(m, wrong) { return m ? sprintf("%.2f %%", int(10000 * (m - wrong) / m) / 100) : "-" }
@@ -73,12 +74,21 @@ keep() {
 look() {
 	rm -f s.snap truth
 	: >truth
-	"$HEAPSNAP" take --quiet --allow-partial ${way_options:-} -p "${target:-$service}" -o s.snap >/dev/null || return 1
+	"$HEAPSNAP" take --quiet --allow-partial -p "${target:-$service}" -o s.snap >/dev/null || return 1
 	! command -v "${name}_truth" >/dev/null || "${name}_truth" || echo "$program, $way: no truth" >&2
-	"$judge" --top 20 --wrong "$reports/$program.$way.wrong" s.snap truth >"$reports/$program.$way.txt" || return 1
-	look_row=$(row "$reports/$program.$way.txt")
-	echo "$look_row"
-	[ -z "$table" ] || keep "$look_row"
+	score s.snap "$way" || return 1
+	[ -s placed.txt ] || return 0
+	# What call sites told must be found without them.
+	"$take" "${target:-$service}" unsited.snap && score unsited.snap "agent, sites unread"
+}
+
+# score SNAP WAY
+score() {
+	score_report=$reports/$program.$(echo "$2" | tr -d ',' | tr ' ' '-')
+	"$judge" --top 20 --wrong "$score_report.wrong" "$1" truth >"$score_report.txt" || return 1
+	score_row=$(row "$score_report.txt" "$2")
+	echo "$score_row"
+	[ -z "$table" ] || keep "$score_row"
 }
 
 for program; do

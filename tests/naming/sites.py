@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+# sites.py - what gdb says of call sites: the variable that is handed a call's result, and has the size asked for.
+#
+# Run by gdb on the live process: $sites is a file of lines "SITE SIZE PC…" (return addresses, innermost first). Prints
+# "= SITE SIZE TYPE", types of equal size separated by "|". A variable counts at a PC if it is a pointer to something
+# of that size and comes to be in rax, or in the register to which rax was moved, before that holds something else. Frames farther out are asked only behind
+# functions that return void *: others may have wanted the block for themselves.
+import re
+import gdb
+
+REACH = 64  # bytes behind the call in which the result arrives
+NAMES = {f"r{x}x": (f"%r{x}x", f"%e{x}x", f"%{x}x", f"%{x}l") for x in "abcd"}
+NAMES.update({f"r{x}": (f"%r{x}", f"%e{x}", f"%{x}") for x in ("si", "di", "bp")})
+NAMES.update({f"r{n}": (f"%r{n}", f"%r{n}d") for n in range(8, 16)})
+
+
+def name(kind):
+    """The name that a type has in the program, with and without its typedef."""
+    names = [kind.name or str(kind)]
+    bare = kind.strip_typedefs()
+    if bare.tag and bare.tag not in names:
+        names.append(bare.tag)
+    return names
+
+
+def landings(pc):
+    """Registers that hold the result, each with the addresses between which it does."""
+    since, until = {"rax": pc}, {}
+    try:
+        code = gdb.selected_inferior().architecture().disassemble(pc, pc + REACH)
+    except gdb.error:
+        code = []
+    for step in code:
+        word, _, rest = step["asm"].split("<")[0].partition(" ")
+        operands = rest.strip().split(",")
+        behind = step["addr"] + step["length"]
+        if word.startswith(("call", "ret", "jmp")):
+            for register in since:
+                until.setdefault(register, step["addr"])
+            break
+        if word == "mov" and operands[0] == "%rax" and "rax" not in until and operands[-1].startswith("%"):
+            since.setdefault(operands[-1][1:], behind)
+        elif not word.startswith(("cmp", "test", "push", "j")):
+            for register in since:
+                if operands[-1] in NAMES.get(register, ()):
+                    until.setdefault(register, step["addr"])
+    return {register: (since[register], until.get(register, pc + REACH)) for register in since}
+
+
+def variables(pc):
+    """Names of the variables that get the result of the call before pc."""
+    where = landings(pc)
+    try:
+        said = gdb.execute(f"info scope *{pc}", to_string=True)
+    except gdb.error:
+        return
+    variable = None
+    for line in said.splitlines():
+        begins = re.match(r"(?:.*: )?Symbol (\S+) is (.*)", line)
+        if begins:
+            variable = begins.group(1)
+        spot = re.search(r"Range (0x[0-9a-f]+)-(0x[0-9a-f]+): a variable in \$(\w+)", line)
+        if variable and spot:
+            low, high, register = int(spot.group(1), 16), int(spot.group(2), 16), spot.group(3)
+            since, until = where.get(register, (1, 0))
+            # What was there before the call is another value.
+            if pc <= low < high and since <= low <= until:
+                yield variable
+
+
+def types_of(pc):
+    """Pairs of size and name of what those variables point to."""
+    wanted = set(variables(pc))
+    found = []
+    block = gdb.block_for_pc(pc) if wanted else None
+    while block and not block.is_global and not block.is_static:
+        for symbol in block:
+            if symbol.name in wanted and symbol.type:
+                kind = symbol.type.strip_typedefs()
+                if kind.code in (gdb.TYPE_CODE_PTR,):
+                    target = kind.target().unqualified()
+                    bare = target.strip_typedefs()
+                    if bare.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION) and bare.sizeof:
+                        found.append((bare.sizeof, name(target)))
+        block = block.superblock
+    return found
+
+
+def hands_on(pc):
+    """Does the function at pc return what it may have got from the call: a void *?"""
+    function = None
+    block = gdb.block_for_pc(pc - 1)  # of the call, not of what follows
+    while block and not block.is_global and not block.is_static:
+        function = block.function or function
+        block = block.superblock
+    if not function or function.type.code != gdb.TYPE_CODE_FUNC:
+        return False
+    result = function.type.target().strip_typedefs()
+    return result.code == gdb.TYPE_CODE_PTR and result.target().strip_typedefs().code == gdb.TYPE_CODE_VOID
+
+
+known = {}
+for line in open(gdb.parse_and_eval("$sites").string()):
+    site, size, *pcs = line.split()
+    for pc in pcs:
+        pc = int(pc, 16)
+        if pc not in known:
+            known[pc] = types_of(pc), hands_on(pc)
+        names = [n for each, ns in known[pc][0] if each == int(size) for n in ns]
+        if names:
+            print(f"= {site} {size} {'|'.join(dict.fromkeys(names))}")
+        if names or not known[pc][1]:
+            break

@@ -260,7 +260,8 @@ static int run(struct judge *judge, const char *path, char **truths, unsigned to
 	for (; *truths; truths++)
 		if (!truth_read(&judge->truth, *truths))
 			return 4;
-	truth_sort(&judge->truth);
+	if (!truth_sort(&judge->truth))
+		return 5;
 	judge->unfit = judge->truth.lines.num;
 	for (hsnap_node_id n = hsnap_first_block(&snapshot->graph); n < snapshot->graph.num_nodes; n++)
 		if (!score_block(judge, n)) {

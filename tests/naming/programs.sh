@@ -4,8 +4,13 @@
 #
 # NAME_start starts it in the current folder behind $run (the agent, or nothing), its process in $service (or in
 # $target, where that is a child), and returns when it has done its work; not 0: it is not to be had here. NAME_truth
-# adds to the file truth what is known of the blocks of s.snap. NAME_stop ends what killing $service does not.
-all="bookstore bookstore-cpp planted python lua"
+# adds to the file truth what is known of the blocks of s.snap. What else it started is in $helper.
+all="bookstore bookstore-cpp planted python lua vsftpd syslog-ng uwsgi cupt objdump as"
+
+# packages NAME… - are they installed, as their debug info must be?
+packages() {
+	dpkg-query -W "$@" >/dev/null 2>&1
+}
 
 # own_start PROGRAM ROUNDS - one of fixtures/, built so that it writes a table of its blocks.
 own_start() {
@@ -39,13 +44,12 @@ sites_truth() {
 # classes_truth - of C++: the symbol of the vtable that an object begins with.
 classes_truth() {
 	"$witness" s.snap "${target:-$service}" words >words.txt &&
-		awk '{ print "info symbol 0x" $1 }' words.txt >words.gdb &&
-		timeout 300 gdb -nx -q -batch -p "${target:-$service}" -ex 'set print asm-demangle on' -x words.gdb 2>>gdb.err >symbols.txt
-	return 0
+		gdb_says -ex 'set print asm-demangle on' -ex "set \$words = \"$PWD/words.txt\"" -x "$naming/classes.py" >classes.txt &&
+		"$witness" s.snap "${target:-$service}" classes classes.txt >>truth
 }
 
 python_start() {
-	[ -x /usr/bin/python3.11 ] && dpkg-query -W python3.11-dbg >/dev/null 2>&1 || return 1
+	packages python3.11-dbg || return 1
 	cat >script.py <<'X'
 import collections, json, re
 class Book:
@@ -72,7 +76,7 @@ X
 python_truth() { "$witness" s.snap "$service" python "$naming/python.names" >>truth; }
 
 lua_start() {
-	dpkg-query -W liblua5.4-0-dbg >/dev/null 2>&1 || return 1
+	packages liblua5.4-0-dbg || return 1
 	cat >script.lua <<'X'
 local kept = {}
 for i = 1, 20000 do kept[i] = { id = i, name = "table number " .. i } end
@@ -101,3 +105,119 @@ X
 	# shellcheck disable=SC2046
 	"$witness" s.snap "$service" lua $(gdb_says -ex 'set language c' -x lua.gdb) >>truth
 }
+
+# A session of its own process, with a directory of some size listed.
+vsftpd_start() {
+	packages vsftpd vsftpd-dbg && [ "$(id -u)" -eq 0 ] || return 1
+	mkdir files empty
+	(cd files && seq 2000 | sed 's/^/a file with the number /' | tr ' ' '_' | xargs touch)
+	cat >vsftpd.conf <<X
+listen=YES
+listen_address=127.0.0.1
+listen_port=20211
+background=NO
+anonymous_enable=YES
+no_anon_password=YES
+anon_root=$PWD/files
+secure_chroot_dir=$PWD/empty
+seccomp_sandbox=NO
+one_process_model=YES
+X
+	chown root:root vsftpd.conf files empty && chmod 755 files empty
+	# shellcheck disable=SC2086
+	$run /usr/sbin/vsftpd vsftpd.conf >service.err 2>&1 &
+	service=$!
+	cat >talk.py <<'X'
+import ftplib, time
+ftp = ftplib.FTP()
+ftp.connect("127.0.0.1", 20211)
+ftp.login()
+ftp.retrlines("LIST", lambda line: None)
+open("ready", "w").close()
+time.sleep(300)
+X
+	until_true python3 -c 'import socket; socket.create_connection(("127.0.0.1", 20211))' || return 1
+	python3 talk.py >talk.out 2>&1 &
+	helper=$!
+	until_true test -e ready && target=$(pgrep -P "$service" | tail -n 1)
+}
+vsftpd_truth() { sites_truth; }
+
+syslog_ng_start() {
+	packages syslog-ng-core syslog-ng-dbg || return 1
+	{
+		echo '@version: 3.38'
+		echo "source s { unix-dgram(\"$PWD/log.sock\"); };"
+		for i in $(seq 200); do
+			echo "destination d$i { file(\"$PWD/log$i\" template(\"\$DATE \$HOST \$MSGHDR\$MSG $i\\n\")); };"
+			echo "filter f$i { program(\"p$i\") and level(info..err) or match(\"word $i\" value(\"MESSAGE\")); };"
+			echo "log { source(s); filter(f$i); destination(d$i); };"
+		done
+	} >syslog-ng.conf
+	# shellcheck disable=SC2086
+	$run /usr/sbin/syslog-ng -F --no-caps -f syslog-ng.conf -R persist -c control -p pid >service.err 2>&1 &
+	service=$!
+	until_true test -S log.sock || return 1
+	python3 - <<'X'
+import socket
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.connect("log.sock")
+for i in range(2000):
+    s.send(b"<13>Jan  1 00:00:00 p%d: a message with word %d" % (i % 200, i % 150))
+X
+	sleep 1
+}
+syslog_ng_truth() { sites_truth; }
+
+uwsgi_start() {
+	packages uwsgi-core uwsgi-dbg || return 1
+	{
+		printf '[uwsgi]\nplugins = http,router_static,router_redirect,cache\nsocket = %s/u.sock\nbuffer-size = 8192\n' "$PWD"
+		printf 'cache2 = name=one,items=5000,blocksize=1024\nlisten = 64\n'
+		seq 300 | sed 's|.*|route = ^/page&/(.*) redirect:/other&/$1|'
+		seq 300 | sed 's|.*|static-map = /static&=/var/tmp|'
+	} >uwsgi.ini
+	# shellcheck disable=SC2086
+	$run /usr/bin/uwsgi-core --ini uwsgi.ini >service.err 2>&1 &
+	service=$!
+	until_true test -S u.sock && sleep 1
+}
+uwsgi_truth() { sites_truth; }
+
+# Reads what is installed and on offer, and waits for more commands.
+cupt_start() {
+	packages cupt cupt-dbg || return 1
+	# shellcheck disable=SC2086
+	start $run /usr/bin/cupt shell
+	printf 'show bash gdb python3\ndepends gdb\nrdepends libc6\npolicy gcc\nsearch --names-only debug\nversion\n' >&7
+	cat <&8 >answers &
+	helper=$!
+	until_true grep -q 'version:\|^cupt 2\|executable' answers || sleep 20
+	sleep 1
+}
+cupt_truth() { classes_truth && sites_truth; }
+
+# Waits for somebody to read what it prints.
+objdump_start() {
+	packages binutils-x86-64-linux-gnu-dbg libbinutils-dbg || return 1
+	# shellcheck disable=SC2086
+	start $run /usr/bin/x86_64-linux-gnu-objdump -d -l -C "$HEAPSNAP"
+	until_true grep -q pipe "/proc/$service/wchan"
+}
+objdump_truth() { sites_truth; }
+
+# Waits for the rest of its source.
+as_start() {
+	packages binutils-x86-64-linux-gnu-dbg libbinutils-dbg || return 1
+	# shellcheck disable=SC2086
+	start $run /usr/bin/x86_64-linux-gnu-as -g -o out.o -
+	awk 'BEGIN {
+		for (i = 0; i < 20000; i++) {
+			if (i % 100 == 0) printf "\t.section .text.f%d,\"ax\"\n\t.globl f%d\n\t.type f%d,@function\nf%d:\n\t.cfi_startproc\n", i, i, i, i
+			printf "label%d:\n\tmovq table+%d(%%rip), %%rax\n\tjne label%d\n\taddl $%d, %%ecx\n", i, 8 * i, (i * 7) % 20000, i
+			if (i % 100 == 99) printf "\tret\n\t.cfi_endproc\n"
+		}
+	}' >&7
+	until_true grep -q pipe "/proc/$service/wchan"
+}
+as_truth() { sites_truth; }

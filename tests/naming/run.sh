@@ -94,14 +94,13 @@ score() {
 for program; do
 	name=$(echo "$program" | tr '.-' '__')
 	for way in plain agent; do
-		run= target=
+		run= target= helper=
 		[ $way = plain ] || run="$HEAPSNAP run --"
 		mkdir "$work/$program.$way" && cd "$work/$program.$way" || exit 1
 		chmod 777 "$work" . # some servers drop their rights
 		if "${name}_start"; then look || fail "$program $way"; else skip "$program $way" "it did not start"; fi
 		exec 7>&- 8<&-
-		command -v "${name}_stop" >/dev/null && "${name}_stop"
-		[ -z "$service" ] || { kill "$service"; wait "$service"; } 2>/dev/null
+		[ -z "$service$helper" ] || { kill $service $helper; wait; } 2>/dev/null
 		service=
 		cd "$work" && rm -rf "./$program.$way"
 	done

@@ -4,23 +4,30 @@
 # Run by gdb on the live process: $sites is a file of lines "SITE SIZE PC…" (return addresses, innermost first). Prints
 # "= SITE SIZE TYPE", types of equal size separated by "|". A variable counts at a PC if it is a pointer to something
 # of that size and comes to be in rax, or in the register to which rax was moved, before that holds something else. Frames farther out are asked only behind
-# functions that return void *: others may have wanted the block for themselves.
+# functions that return void *: others may have wanted the block for themselves. Of C++ the template argument of
+# std::allocator counts, too.
 import re
 import gdb
 
 REACH = 64  # bytes behind the call in which the result arrives
+ALLOCATORS = {"g_malloc", "g_malloc0", "g_malloc_n", "g_malloc0_n", "g_realloc", "g_slice_alloc", "g_slice_alloc0"}
 NAMES = {f"r{x}x": (f"%r{x}x", f"%e{x}x", f"%{x}x", f"%{x}l") for x in "abcd"}
 NAMES.update({f"r{x}": (f"%r{x}", f"%e{x}", f"%{x}") for x in ("si", "di", "bp")})
 NAMES.update({f"r{n}": (f"%r{n}", f"%r{n}d") for n in range(8, 16)})
 
 
 def name(kind):
-    """The name that a type has in the program, with and without its typedef."""
-    names = [kind.name or str(kind)]
-    bare = kind.strip_typedefs()
-    if bare.tag and bare.tag not in names:
-        names.append(bare.tag)
-    return names
+    """The name that a type has in the program, with and without its typedef; then, behind "~", what it begins with."""
+    names, mark = [], ""
+    while True:
+        bare = kind.strip_typedefs()
+        names += [mark + each for each in (kind.name, bare.tag) if each]
+        fields = bare.fields() if bare.code == gdb.TYPE_CODE_STRUCT else []
+        if not fields or not fields[0].type or getattr(fields[0], "bitpos", 1):
+            return names
+        kind, mark = fields[0].type, "~"
+        if kind.strip_typedefs().code != gdb.TYPE_CODE_STRUCT:
+            return names
 
 
 def landings(pc):
@@ -68,8 +75,22 @@ def variables(pc):
                 yield variable
 
 
+def element(pc):
+    """What std::allocator makes room for, if the call is its own; or None."""
+    block = gdb.block_for_pc(pc - 1)
+    while block and not block.is_global and not block.is_static:
+        made = re.match(r"(?:std::__new_allocator|__gnu_cxx::new_allocator)<(.*)>::allocate\(", str(block.function))
+        if made:
+            return made.group(1).strip()
+        block = block.superblock
+    return None
+
+
 def types_of(pc):
-    """Pairs of size and name of what those variables point to."""
+    """Pairs of size and names of what those variables point to; size None: of any."""
+    made = element(pc)
+    if made:
+        return [(None, [made, made + "[]"])]
     wanted = set(variables(pc))
     found = []
     block = gdb.block_for_pc(pc) if wanted else None
@@ -93,7 +114,10 @@ def hands_on(pc):
     while block and not block.is_global and not block.is_static:
         function = block.function or function
         block = block.superblock
-    if not function or function.type.code != gdb.TYPE_CODE_FUNC:
+    if not function:  # no debug info: only the allocators that are known by name
+        symbol = gdb.execute(f"info symbol {pc - 1}", to_string=True)
+        return symbol.split(" ")[0] in ALLOCATORS or symbol.startswith("operator new")
+    if function.type.code != gdb.TYPE_CODE_FUNC:
         return False
     result = function.type.target().strip_typedefs()
     return result.code == gdb.TYPE_CODE_PTR and result.target().strip_typedefs().code == gdb.TYPE_CODE_VOID
@@ -106,7 +130,7 @@ for line in open(gdb.parse_and_eval("$sites").string()):
         pc = int(pc, 16)
         if pc not in known:
             known[pc] = types_of(pc), hands_on(pc)
-        names = [n for each, ns in known[pc][0] if each == int(size) for n in ns]
+        names = [n for each, ns in known[pc][0] if each in (None, int(size)) for n in ns]
         if names:
             print(f"= {site} {size} {'|'.join(dict.fromkeys(names))}")
         if names or not known[pc][1]:

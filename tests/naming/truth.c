@@ -69,16 +69,36 @@ static int in_order(const void *a, const void *b)
 	return x->type < y->type ? -1 : x->type > y->type;
 }
 
-void truth_sort(struct truth *truth)
+/* Two witnesses of one object: what either says is right. */
+static bool join(struct truth *truth, struct truth_line *line, const struct truth_line *other)
+{
+	if (other->size > line->size)
+		line->size = other->size;
+	if (other->type == line->type)
+		return true;
+	char *both;
+	if (asprintf(&both, "%s|%s", hsnap_str(&truth->strings, line->type), hsnap_str(&truth->strings, other->type)) < 0)
+		return false;
+	line->type = hsnap_strings_add(&truth->strings, both);
+	free(both);
+	return line->type != HSNAP_NO_STRING;
+}
+
+bool truth_sort(struct truth *truth)
 {
 	if (!truth->lines.num)
-		return;
-	qsort(truth->lines.items, truth->lines.num, sizeof(*truth->lines.items), in_order);
+		return true;
+	struct truth_line *lines = truth->lines.items;
+	qsort(lines, truth->lines.num, sizeof(*lines), in_order);
 	size_t kept = 1;
-	for (size_t i = 1; i < truth->lines.num; i++)
-		if (in_order(&truth->lines.items[i], &truth->lines.items[kept - 1]))
-			truth->lines.items[kept++] = truth->lines.items[i];
+	for (size_t i = 1; i < truth->lines.num; i++) {
+		if (lines[i].address != lines[kept - 1].address)
+			lines[kept++] = lines[i];
+		else if (!join(truth, &lines[kept - 1], &lines[i]))
+			return false;
+	}
 	truth->lines.num = kept;
+	return true;
 }
 
 /* The name without the "[]" at its end, in one spelling; *run says whether there was one. */

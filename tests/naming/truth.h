@@ -26,8 +26,8 @@ struct truth {
 
 /* Add the lines of a file; says on stderr what is wrong with it and returns false. */
 bool truth_read(struct truth *truth, const char *path);
-/* Put them in order; of two lines that say the same one stays. */
-void truth_sort(struct truth *truth);
+/* Put them in order, one line an address; false: out of memory. */
+bool truth_sort(struct truth *truth);
 void truth_deinit(struct truth *truth);
 
 enum verdict { VERDICT_RIGHT, VERDICT_VAGUE, VERDICT_WRONG };

@@ -136,8 +136,8 @@ ftp.retrlines("LIST", lambda line: None)
 open("ready", "w").close()
 time.sleep(300)
 X
-	until_true python3 -c 'import socket; socket.create_connection(("127.0.0.1", 20211))' || return 1
-	python3 talk.py >talk.out 2>&1 &
+	until_true /usr/bin/python3.11 -c 'import socket; socket.create_connection(("127.0.0.1", 20211))' || return 1
+	/usr/bin/python3.11 talk.py >talk.out 2>&1 &
 	helper=$!
 	until_true test -e ready && target=$(pgrep -P "$service" | tail -n 1)
 }
@@ -158,7 +158,7 @@ syslog_ng_start() {
 	$run /usr/sbin/syslog-ng -F --no-caps -f syslog-ng.conf -R persist -c control -p pid >service.err 2>&1 &
 	service=$!
 	until_true test -S log.sock || return 1
-	python3 - <<'X'
+	/usr/bin/python3.11 - <<'X'
 import socket
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.connect("log.sock")

@@ -6,6 +6,9 @@ test_packages=(libelf-dev busybox-static binutils libcriterion-dev dwz jq gdb pr
 	python3.11 python3.11-dbg liblua5.4-0 liblua5.4-0-dbg cmake
 	valgrind curl memcached nginx-light postgresql-15
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 musl-tools)
+# For the table of docs/naming.md, and the tests that hold it.
+naming_packages=(vsftpd vsftpd-dbg syslog-ng-core syslog-ng-dbg uwsgi-core uwsgi-dbg cupt cupt-dbg libbinutils-dbg
+	binutils-x86-64-linux-gnu-dbg)
 all_packages=(clang libclang-rt-14-dev)
 
 # need_packages NAME… - install those that are missing; ends the script where that cannot be done.

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* test_truth.c - the judge itself: which names are of one type, and which verdict that makes. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/naming/spelling.h"
+#include "tests/naming/truth.h"
+
+static const struct {
+	const char *name, *want;
+} spellings[] = {
+	{ "struct Book", "Book" },
+	{ "Book * []", "Book*[]" },
+	{ "const char *", "char*" },
+	{ "char const*", "char*" },
+	{ "long unsigned int", "unsigned long" },
+	{ "unsigned char", "unsigned char" },
+	{ "structure", "structure" },
+	{ "constant", "constant" },
+	{ "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string" },
+	{ "std::pair<std::string const, int>", "std::pair<std::string,int>" },
+	{ "std::array<int, 3ul>", "std::array<int,3>" },
+	{ "Ring<u3>", "Ring<u3>" },
+	{ "(anonymous namespace)::Foo", "{anonymous}::Foo" },
+	{ "std::_Sp_counted_base<(__gnu_cxx::_Lock_policy)2>", "std::_Sp_counted_base<(__gnu_cxx::_Lock_policy)2>" },
+	{ "std::_Sp_counted_base<__gnu_cxx::_S_atomic>", "std::_Sp_counted_base<(__gnu_cxx::_Lock_policy)2>" },
+};
+
+ParameterizedTestParameters(truth, spelling)
+{
+	static size_t rows[sizeof(spellings) / sizeof(*spellings)];
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		rows[i] = i;
+	return cr_make_param_array(size_t, rows, sizeof(rows) / sizeof(*rows));
+}
+
+ParameterizedTest(size_t *row, truth, spelling)
+{
+	char *got = spelling_of(spellings[*row].name);
+	cr_expect_str_eq(got, spellings[*row].want, "%s: want %s, got %s", spellings[*row].name, spellings[*row].want, got);
+	free(got);
+}
+
+static const struct {
+	const char *what;
+	struct said said;
+	const char *truth;
+	bool single;
+	enum verdict want;
+} verdicts[] = {
+	{ "the same", { "Book", "Book" }, "Book", false, VERDICT_RIGHT },
+	{ "another", { "Book", "Book" }, "Page", false, VERDICT_WRONG },
+	{ "the beginning of a name is not the name", { "Book", "Book" }, "BookCase", false, VERDICT_WRONG },
+	{ "the full name", { "Cache", "shop::Cache" }, "shop::Cache", false, VERDICT_RIGHT },
+	{ "another namespace", { "Cache", "shop::Cache" }, "other::Cache", false, VERDICT_WRONG },
+	{ "one of several", { "robj", "robj" }, "redisObject|robj", false, VERDICT_RIGHT },
+	{ "true, but less", { "PyObject", "PyObject" }, "PyTupleObject|~PyObject", false, VERDICT_VAGUE },
+	{ "right comes before vague", { "Base", "Base" }, "~Base|Base", false, VERDICT_RIGHT },
+	{ "a run", { "Line[]", "Line[]", .run = true }, "Line[]", false, VERDICT_RIGHT },
+	{ "one is no run", { "Line", "Line" }, "Line[]", false, VERDICT_WRONG },
+	{ "a run is not one", { "Line[]", "Line[]", .run = true }, "Line", false, VERDICT_WRONG },
+	{ "but of a single one they are the same", { "Line[]", "Line[]", .run = true }, "Line", true, VERDICT_RIGHT },
+	{ "a single one of another type is not", { "Line[]", "Line[]", .run = true }, "Book", true, VERDICT_WRONG },
+	{ "pointers to it are not it", { "Book *[]", "Book *[]", .run = true }, "Book[]", false, VERDICT_WRONG },
+	{ "bytes are bytes", { "u_char[]", "u_char[]", .run = true, .bytes = true }, "char[]", false, VERDICT_RIGHT },
+	{ "words are not", { "int[]", "int[]", .run = true }, "char[]", false, VERDICT_WRONG },
+	{ "a structure is no bytes", { "char[]", "char[]", .run = true, .bytes = true }, "Book", false, VERDICT_WRONG },
+};
+
+ParameterizedTestParameters(truth, verdict)
+{
+	static size_t rows[sizeof(verdicts) / sizeof(*verdicts)];
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		rows[i] = i;
+	return cr_make_param_array(size_t, rows, sizeof(rows) / sizeof(*rows));
+}
+
+ParameterizedTest(size_t *row, truth, verdict)
+{
+	enum verdict got = truth_verdict(&verdicts[*row].said, verdicts[*row].truth, verdicts[*row].single);
+	cr_expect_eq(got, verdicts[*row].want, "%s: want %d, got %d", verdicts[*row].what, verdicts[*row].want, got);
+}
+
+Test(truth, lines)
+{
+	char path[] = "/tmp/heapsnap-truth.XXXXXX";
+	int fd = mkstemp(path);
+	cr_assert_geq(fd, 0);
+	FILE *file = fdopen(fd, "w");
+	fputs("30 8 char[]\n10 16 Book\n30 12 Text\n0x20 8 std::pair<int, int>\n10 16 Book\n", file);
+	fclose(file);
+	struct truth truth = { 0 };
+	cr_assert(truth_read(&truth, path));
+	cr_assert(truth_sort(&truth));
+	cr_assert_eq(truth.lines.num, 3, "%zu lines", truth.lines.num);
+	cr_expect_eq(truth.lines.items[0].address, 0x10);
+	cr_expect_str_eq(hsnap_str(&truth.strings, truth.lines.items[0].type), "Book");
+	cr_expect_str_eq(hsnap_str(&truth.strings, truth.lines.items[1].type), "std::pair<int, int>");
+	cr_expect_str_eq(hsnap_str(&truth.strings, truth.lines.items[2].type), "char[]|Text");
+	cr_expect_eq(truth.lines.items[2].size, 12);
+	truth_deinit(&truth);
+	remove(path);
+}

@@ -33,11 +33,12 @@ gdb_says() {
 	timeout 300 gdb -nx -q -batch -p "${target:-$service}" "$@" 2>>gdb.err | sed -n 's/^= //p'
 }
 
-# sites_truth - of C, with the agent: the variable at the call site that has the size asked for.
+# sites_truth [HEADER [WRAPPERS]] - with the agent: the variable at the call site that has the size asked for; see sites.py.
 sites_truth() {
 	[ "$way" != plain ] || return 0
 	"$witness" s.snap "${target:-$service}" sites >sites.txt &&
-		gdb_says -ex "set \$sites = \"$PWD/sites.txt\"" -x "$naming/sites.py" >placed.txt &&
+		gdb_says -ex "set \$sites = \"$PWD/sites.txt\"" -ex "set \$header = ${1:-0}" \
+			-ex "set \$wrappers = \"${2:-}\"" -x "$naming/sites.py" >placed.txt &&
 		"$witness" s.snap "${target:-$service}" placed placed.txt >>truth
 }
 

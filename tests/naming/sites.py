@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 # sites.py - what gdb says of call sites: the variable that is handed a call's result, and has the size asked for.
 #
-# Run by gdb on the live process: $sites is a file of lines "SITE SIZE PC…" (return addresses, innermost first). Prints
+# Run by gdb on the live process: $sites is a file of lines "SITE SIZE PC…" (return addresses, innermost first), $header what
+# the program's own allocator puts in front of each block (bytes), $wrappers names of its functions that hand on a block in
+# other ways. Prints
 # "= SITE SIZE TYPE", types of equal size separated by "|". A variable counts at a PC if it is a pointer to something
 # of that size and comes to be in rax, or in the register to which rax was moved, before that holds something else. Frames farther out are asked only behind
 # functions that return void *: others may have wanted the block for themselves. Of C++ the template argument of
@@ -119,10 +121,14 @@ def hands_on(pc):
         return symbol.split(" ")[0] in ALLOCATORS or symbol.startswith("operator new")
     if function.type.code != gdb.TYPE_CODE_FUNC:
         return False
+    if function.name in wrappers:
+        return True
     result = function.type.target().strip_typedefs()
     return result.code == gdb.TYPE_CODE_PTR and result.target().strip_typedefs().code == gdb.TYPE_CODE_VOID
 
 
+header = int(gdb.parse_and_eval("$header"))
+wrappers = gdb.parse_and_eval("$wrappers").string().split()
 known = {}
 for line in open(gdb.parse_and_eval("$sites").string()):
     site, size, *pcs = line.split()
@@ -130,7 +136,7 @@ for line in open(gdb.parse_and_eval("$sites").string()):
         pc = int(pc, 16)
         if pc not in known:
             known[pc] = types_of(pc), hands_on(pc)
-        names = [n for each, ns in known[pc][0] if each in (None, int(size)) for n in ns]
+        names = [n for each, ns in known[pc][0] if each in (None, int(size), int(size) - header) for n in ns]
         if names:
             print(f"= {site} {size} {'|'.join(dict.fromkeys(names))}")
         if names or not known[pc][1]:

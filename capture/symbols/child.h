@@ -28,6 +28,8 @@ enum hsnap_open_what {
 	HSNAP_OPEN_BUILD_ID, /* the debug file of a build id */
 	HSNAP_OPEN_LINK,     /* the debug file of a name: .gnu_debuglink */
 	HSNAP_OPEN_ALT,      /* the supplementary file of a path: .gnu_debugaltlink */
+	HSNAP_OPEN_DWO,      /* the other half of a unit, of a path */
+	HSNAP_OPEN_DWP,      /* the package of them all; no text */
 };
 
 /* Followed by the build id, or the name without its NUL. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture/symbols/sound.h"
+#include "capture/symbols/split.h"
 
 /* What libdwarf is shown of a file: these sections and no others, inflated. */
 static const char *const shown[] = {
@@ -88,16 +89,10 @@ static bool good(struct hsnap_dies *dies, int result, Dwarf_Error error)
 	return result == DW_DLV_OK;
 }
 
-enum hsnap_code hsnap_dies_init(struct hsnap_dies *dies, struct hsnap_elf *elf, struct hsnap_dies *alt,
-				struct hsnap_error *err)
+static enum hsnap_code open_file(struct hsnap_dies *dies, struct hsnap_error *err)
 {
-	*dies = (struct hsnap_dies){ .elf = elf, .access = { .object = elf, .methods = &methods }, .alt = alt };
 	Dwarf_Error error = NULL;
-	struct hsnap_unit_kinds kinds = hsnap_sound_unit_kinds(elf);
-	if (kinds.types)
-		dies->alt = alt = NULL; /* what is in it is unknown then */
-	if (kinds.split)
-		return hsnap_fail(err, HSNAP_UNSUPPORTED, 0, "split debug info");
+	dies->access = (Dwarf_Obj_Access_Interface){ .object = dies->elf, .methods = &methods };
 	dwarf_set_de_alloc_flag(0); /* what we get we free: no tree of all that was ever handed out */
 	int result = dwarf_object_init_b(&dies->access, NULL, NULL, DW_GROUPNUMBER_ANY, &dies->dbg, &error);
 	if (result == DW_DLV_NO_ENTRY) {
@@ -108,13 +103,42 @@ enum hsnap_code hsnap_dies_init(struct hsnap_dies *dies, struct hsnap_elf *elf, 
 		dies->dbg = NULL;
 		return hsnap_fail(err, HSNAP_FORMAT, 0, "debug info is damaged");
 	}
-	error = NULL;
-	if (alt) {
+	return HSNAP_OK;
+}
+
+enum hsnap_code hsnap_dies_init(struct hsnap_dies *dies, struct hsnap_elf *elf, struct hsnap_dies *alt,
+				struct hsnap_error *err)
+{
+	Dwarf_Error error = NULL;
+	struct hsnap_unit_kinds kinds = hsnap_sound_unit_kinds(elf);
+	if (kinds.types || kinds.skeletons)
+		alt = NULL; /* what is in it is unknown then */
+	*dies = (struct hsnap_dies){ .elf = elf, .alt = alt };
+	if (kinds.halves)
+		return hsnap_fail(err, HSNAP_FORMAT, 0, "debug info is damaged");
+	enum hsnap_code code = open_file(dies, err);
+	if (!code && alt) {
 		alt->is_alt = true;
 		if (!good(dies, dwarf_set_tied_dbg(dies->dbg, alt->dbg, &error), error))
 			dies->alt = NULL;
 	}
-	return HSNAP_OK;
+	return code;
+}
+
+enum hsnap_code hsnap_dies_init_half(struct hsnap_dies *dies, struct hsnap_elf *elf, uint32_t half,
+				     struct hsnap_dies *root, const struct hsnap_lists *lists,
+				     struct hsnap_error *err)
+{
+	*dies = (struct hsnap_dies){ .elf = elf, .half = half, .root = root, .lists = lists };
+	return open_file(dies, err);
+}
+
+bool hsnap_dies_unreadable(struct hsnap_elf *elf)
+{
+	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
+		if (hsnap_elf_unreadable(elf, hsnap_elf_find(elf, shown[i])))
+			return true;
+	return false;
 }
 
 void hsnap_dies_deinit(struct hsnap_dies *dies)
@@ -131,7 +155,31 @@ struct hsnap_dies *hsnap_dies_of(struct hsnap_dies *dies, hsnap_die_key key)
 {
 	if (!key || key == HSNAP_DIE_UNKNOWN || hsnap_die_section_of(key) == HSNAP_DIE_SIGNATURE)
 		return NULL;
-	return hsnap_die_section_of(key) == HSNAP_DIE_ALT && !dies->is_alt ? dies->alt : dies;
+	if (dies->is_alt)
+		return dies;
+	struct hsnap_dies *root = dies->root ? dies->root : dies;
+	switch (hsnap_die_section_of(key)) {
+	case HSNAP_DIE_ALT:
+		return root->alt;
+	case HSNAP_DIE_SPLIT:
+	case HSNAP_DIE_SPLIT_TYPES:
+		return hsnap_split_half(root->halves, (uint32_t)(key >> HSNAP_DIE_SPLIT_SHIFT) & (HSNAP_DIE_MAX_SPLIT - 1));
+	default:
+		return root;
+	}
+}
+
+/* The key of an offset in this very file. */
+static hsnap_die_key key_in(const struct hsnap_dies *dies, bool info, uint64_t offset)
+{
+	if (dies->is_alt)
+		return hsnap_die_key_of(HSNAP_DIE_ALT, offset);
+	if (!dies->root)
+		return hsnap_die_key_of(info ? HSNAP_DIE_INFO : HSNAP_DIE_TYPES, offset);
+	if (offset >> HSNAP_DIE_SPLIT_SHIFT)
+		return HSNAP_DIE_UNKNOWN;
+	return hsnap_die_key_of(info ? HSNAP_DIE_SPLIT : HSNAP_DIE_SPLIT_TYPES,
+				(uint64_t)dies->half << HSNAP_DIE_SPLIT_SHIFT | offset);
 }
 
 Dwarf_Die hsnap_die_at(struct hsnap_dies *dies, hsnap_die_key key)
@@ -139,11 +187,12 @@ Dwarf_Die hsnap_die_at(struct hsnap_dies *dies, hsnap_die_key key)
 	struct hsnap_dies *file = hsnap_dies_of(dies, key);
 	Dwarf_Die die = NULL;
 	Dwarf_Error error = NULL;
-	if (!file || !good(file, dwarf_offdie_b(file->dbg, key & HSNAP_DIE_OFFSET,
-						hsnap_die_section_of(key) != HSNAP_DIE_TYPES, &die, &error),
-			   error))
+	enum hsnap_die_section section = hsnap_die_section_of(key);
+	if (!file)
 		return NULL;
-	return die;
+	uint64_t offset = key & (file->root ? (UINT64_C(1) << HSNAP_DIE_SPLIT_SHIFT) - 1 : HSNAP_DIE_OFFSET);
+	bool info = section != HSNAP_DIE_TYPES && section != HSNAP_DIE_SPLIT_TYPES;
+	return good(file, dwarf_offdie_b(file->dbg, offset, info, &die, &error), error) ? die : NULL;
 }
 
 hsnap_die_key hsnap_die_key_here(struct hsnap_dies *dies, Dwarf_Die die)
@@ -152,9 +201,7 @@ hsnap_die_key hsnap_die_key_here(struct hsnap_dies *dies, Dwarf_Die die)
 	Dwarf_Error error = NULL;
 	if (!good(dies, dwarf_dieoffset(die, &offset, &error), error))
 		return 0;
-	if (dies->is_alt)
-		return hsnap_die_key_of(HSNAP_DIE_ALT, offset);
-	return hsnap_die_key_of(dwarf_get_die_infotypes_flag(die) ? HSNAP_DIE_INFO : HSNAP_DIE_TYPES, offset);
+	return key_in(dies, dwarf_get_die_infotypes_flag(die), offset);
 }
 
 unsigned hsnap_die_tag(struct hsnap_dies *dies, Dwarf_Die die)
@@ -222,7 +269,7 @@ static hsnap_die_key read_reference(struct hsnap_dies *dies, Dwarf_Die die, Dwar
 	Dwarf_Sig8 signature;
 	Dwarf_Off offset = 0;
 	Dwarf_Error error = NULL;
-	enum hsnap_die_section section = HSNAP_DIE_INFO;
+	bool info = true, other_file = false;
 	switch (form) {
 	case DW_FORM_ref_sig8:
 		return good(dies, dwarf_formsig8(attribute, &signature, &error), error)
@@ -232,15 +279,14 @@ static hsnap_die_key read_reference(struct hsnap_dies *dies, Dwarf_Die die, Dwar
 	case DW_FORM_ref_sup8:
 		if (!dies->alt)
 			return HSNAP_DIE_UNKNOWN;
-		section = HSNAP_DIE_ALT;
+		other_file = true;
 		break;
 	case DW_FORM_ref1:
 	case DW_FORM_ref2:
 	case DW_FORM_ref4:
 	case DW_FORM_ref8:
 	case DW_FORM_ref_udata:
-		if (!dwarf_get_die_infotypes_flag(die))
-			section = HSNAP_DIE_TYPES;
+		info = dwarf_get_die_infotypes_flag(die);
 		break;
 	case DW_FORM_ref_addr:
 		break;
@@ -249,7 +295,7 @@ static hsnap_die_key read_reference(struct hsnap_dies *dies, Dwarf_Die die, Dwar
 	}
 	if (!good(dies, dwarf_global_formref(attribute, &offset, &error), error) || !offset)
 		return HSNAP_DIE_UNKNOWN;
-	return hsnap_die_key_of(dies->is_alt ? HSNAP_DIE_ALT : section, offset);
+	return other_file ? hsnap_die_key_of(HSNAP_DIE_ALT, offset) : key_in(dies, info, offset);
 }
 
 /* An offset within the struct: a number, or an expression that adds one. */
@@ -494,10 +540,47 @@ bool hsnap_die_next_unit(struct hsnap_dies *dies, bool types, struct hsnap_die_u
 	}
 	ret->start = at - in_unit;
 	ret->version = version;
-	if (unit_type == DW_UT_type || types) {
-		enum hsnap_die_section section = types ? HSNAP_DIE_TYPES : HSNAP_DIE_INFO;
+	if (unit_type == DW_UT_type || unit_type == DW_UT_split_type || types) {
 		ret->signature = signature_key(&signature);
-		ret->type = hsnap_die_key_of(dies->is_alt ? HSNAP_DIE_ALT : section, ret->start + type_offset);
+		ret->type = key_in(dies, !types, ret->start + type_offset);
+	} else if (unit_type == DW_UT_skeleton || unit_type == DW_UT_split_compile) {
+		memcpy(&ret->id, &signature, sizeof(ret->id));
+		ret->skeleton = unit_type == DW_UT_skeleton;
 	}
 	return true;
+}
+
+void hsnap_die_read_skeleton(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_die_skeleton *ret)
+{
+	Dwarf_Attribute *list = NULL;
+	Dwarf_Signed num = 0;
+	Dwarf_Error error = NULL;
+	Dwarf_Addr low = 0;
+	*ret = (struct hsnap_die_skeleton){ 0 };
+	if (good(dies, dwarf_lowpc(die, &low, &error), error))
+		ret->low_pc = low;
+	error = NULL;
+	if (!good(dies, dwarf_attrlist(die, &list, &num, &error), error))
+		return;
+	for (Dwarf_Signed i = 0; i < num; i++) {
+		Dwarf_Half what = 0, form = 0;
+		Dwarf_Off offset = 0;
+		error = NULL;
+		if (!good(dies, dwarf_whatattr(list[i], &what, &error), error) ||
+		    !good(dies, dwarf_whatform(list[i], &form, &error), error))
+			what = 0;
+		error = NULL;
+		if (what == DW_AT_dwo_name || what == DW_AT_GNU_dwo_name)
+			ret->name = read_string(dies, list[i], form);
+		else if (what == DW_AT_comp_dir)
+			ret->folder = read_string(dies, list[i], form);
+		else if (what == DW_AT_addr_base || what == DW_AT_GNU_addr_base || what == DW_AT_GNU_ranges_base)
+			offset = good(dies, dwarf_global_formref(list[i], &offset, &error), error) ? offset : UINT64_MAX;
+		if (what == DW_AT_GNU_ranges_base)
+			ret->ranges_base = offset;
+		else if (what == DW_AT_addr_base || what == DW_AT_GNU_addr_base)
+			ret->address_base = offset;
+		dwarf_dealloc_attribute(list[i]);
+	}
+	dwarf_dealloc(dies->dbg, list, DW_DLA_LIST);
 }

@@ -22,8 +22,12 @@ enum hsnap_die_section {
 	HSNAP_DIE_TYPES,
 	HSNAP_DIE_ALT,       /* .debug_info of the supplementary file */
 	HSNAP_DIE_SIGNATURE, /* no section: the low bits are those of a type unit's signature */
+	HSNAP_DIE_SPLIT,     /* .debug_info of the other half of a unit: which half in bits 40 to 59 */
+	HSNAP_DIE_SPLIT_TYPES, /* its .debug_types */
 };
 #define HSNAP_DIE_OFFSET ((UINT64_C(1) << 60) - 1)
+#define HSNAP_DIE_SPLIT_SHIFT 40
+#define HSNAP_DIE_MAX_SPLIT (UINT32_C(1) << 20)
 
 static inline hsnap_die_key hsnap_die_key_of(enum hsnap_die_section section, uint64_t offset)
 {
@@ -35,6 +39,9 @@ static inline enum hsnap_die_section hsnap_die_section_of(hsnap_die_key key)
 	return (enum hsnap_die_section)(key >> 60);
 }
 
+struct hsnap_lists;
+struct hsnap_split_halves;
+
 /* One file open in libdwarf.  Does not move: libdwarf keeps its address. */
 struct hsnap_dies {
 	struct hsnap_elf *elf;
@@ -42,12 +49,25 @@ struct hsnap_dies {
 	Dwarf_Debug dbg;            /* NULL: no debug info in this file */
 	struct hsnap_dies *alt;     /* the supplementary file, or NULL */
 	bool is_alt;
+	/* The other halves of its units, in order (split.c), or NULL. */
+	const struct hsnap_split_halves *halves;
+	/* Of such a half: which one, what it is the half of, and how its lists are read.  Else NULL. */
+	uint32_t half;
+	struct hsnap_dies *root;
+	const struct hsnap_lists *lists;
 };
 
 /* HSNAP_NOT_FOUND: the file has no debug info.  `alt` is borrowed until _deinit. */
 HSNAP_CHECKED enum hsnap_code hsnap_dies_init(struct hsnap_dies *dies, struct hsnap_elf *elf,
 					      struct hsnap_dies *alt, struct hsnap_error *err);
+/* The other half number `half` of a unit of `root`; root and lists are borrowed until _deinit. */
+HSNAP_CHECKED enum hsnap_code hsnap_dies_init_half(struct hsnap_dies *dies, struct hsnap_elf *elf, uint32_t half,
+						   struct hsnap_dies *root, const struct hsnap_lists *lists,
+						   struct hsnap_error *err);
 void hsnap_dies_deinit(struct hsnap_dies *dies);
+
+/* Its debug info is there, but compressed in a way that is not read here. */
+bool hsnap_dies_unreadable(struct hsnap_elf *elf);
 
 /* The file in which a key's entry lies, or NULL. */
 struct hsnap_dies *hsnap_dies_of(struct hsnap_dies *dies, hsnap_die_key key);
@@ -102,7 +122,9 @@ struct hsnap_die_unit {
 	Dwarf_Die die;      /* free it with hsnap_die_free() */
 	uint64_t start;     /* of its header */
 	hsnap_die_key type, signature; /* of a type unit, else 0 */
+	uint64_t id;        /* of a unit in two halves: the same in both */
 	unsigned version;
+	bool skeleton;      /* the half that lies in the program: it says where the other is */
 };
 
 /**
@@ -111,5 +133,12 @@ struct hsnap_die_unit {
  */
 bool hsnap_die_next_unit(struct hsnap_dies *dies, bool types, struct hsnap_die_unit *ret,
 			 bool *ret_whole);
+
+/* What a skeleton says of the other half: DWARF 5, 3.1.2, and GNU's way of DWARF 4. */
+struct hsnap_die_skeleton {
+	const char *name, *folder; /* borrowed from the section, or NULL */
+	uint64_t address_base, ranges_base, low_pc;
+};
+void hsnap_die_read_skeleton(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_die_skeleton *ret);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#define MAX_ADDED 16 /* sections of a file that is no file */
 #define MAX_INFLATED (UINT64_C(2) << 30) /* a larger section is somebody's bomb */
 
 /* len bytes at offset of the file, or NULL. */
@@ -55,8 +56,10 @@ static void read_segments(struct hsnap_elf *elf, const Elf64_Ehdr *header)
 		memcpy(&ph, at, sizeof(ph));
 		if (ph.p_type == PT_NOTE && !elf->build_id_size)
 			read_build_id(elf, ph.p_offset, ph.p_filesz);
-		if (ph.p_type == PT_TLS)
+		if (ph.p_type == PT_TLS) {
+			elf->tls_address = ph.p_vaddr;
 			elf->tls_size = ph.p_memsz;
+		}
 		if (ph.p_type != PT_LOAD || ph.p_vaddr + ph.p_memsz < ph.p_vaddr ||
 		    elf->num_segments == sizeof(elf->segments) / sizeof(*elf->segments))
 			continue;
@@ -136,6 +139,17 @@ void hsnap_elf_deinit(struct hsnap_elf *elf)
 	*elf = (struct hsnap_elf){ 0 };
 }
 
+bool hsnap_elf_add_section(struct hsnap_elf *elf, const char *name, const uint8_t *bytes, uint64_t size)
+{
+	if (!elf->sections && !(elf->sections = calloc(MAX_ADDED, sizeof(*elf->sections))))
+		return false;
+	if (elf->num_sections == MAX_ADDED)
+		return false;
+	elf->sections[elf->num_sections++] = (struct hsnap_elf_section){
+		.name = name, .elsewhere = bytes, .size = size, .type = SHT_PROGBITS };
+	return true;
+}
+
 struct hsnap_elf_section *hsnap_elf_find(struct hsnap_elf *elf, const char *name)
 {
 	for (size_t i = 0; i < elf->num_sections; i++)
@@ -190,9 +204,20 @@ static bool is_packed(const struct hsnap_elf_section *section)
 	return section->flags & SHF_COMPRESSED || !strncmp(section->name, ".zdebug_", 8);
 }
 
+bool hsnap_elf_unreadable(const struct hsnap_elf *elf, const struct hsnap_elf_section *section)
+{
+	Elf64_Chdr ch;
+	if (!section || section->broken || !(section->flags & SHF_COMPRESSED) || section->size < sizeof(ch))
+		return false;
+	memcpy(&ch, elf->bytes + section->offset, sizeof(ch));
+	return ch.ch_type != ELFCOMPRESS_ZLIB;
+}
+
 uint64_t hsnap_elf_section_size(const struct hsnap_elf *elf, const struct hsnap_elf_section *section)
 {
 	uint64_t header;
+	if (section && section->elsewhere)
+		return section->size;
 	if (!section || section->broken || section->type == SHT_NOBITS)
 		return 0;
 	return is_packed(section) ? size_inflated(elf, section, &header) : section->size;
@@ -204,6 +229,8 @@ const uint8_t *hsnap_elf_section_bytes(struct hsnap_elf *elf, struct hsnap_elf_s
 	*ret_size = hsnap_elf_section_size(elf, section);
 	if (!*ret_size)
 		return NULL;
+	if (section->elsewhere)
+		return section->elsewhere;
 	if (!is_packed(section))
 		return elf->bytes + section->offset;
 	if (!section->inflated && !inflate_section(elf, section)) {

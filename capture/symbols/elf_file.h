@@ -20,6 +20,7 @@ struct hsnap_elf_section {
 	uint64_t address, offset, size, flags, entry_size;
 	uint32_t type, link, info;
 	uint8_t *inflated; /* ours; the bytes of a compressed section once they were asked for */
+	const uint8_t *elsewhere; /* borrowed, or NULL: its bytes are not in the file but here (split.c) */
 	bool broken;       /* does not lie within the file, or does not inflate */
 };
 
@@ -35,7 +36,7 @@ struct hsnap_elf {
 	size_t num_sections;
 	struct hsnap_elf_segment segments[64]; /* PT_LOAD */
 	size_t num_segments;
-	uint64_t tls_size; /* PT_TLS, 0: none */
+	uint64_t tls_address, tls_size; /* PT_TLS, 0: none */
 	uint8_t build_id[32];
 	uint8_t build_id_size;
 };
@@ -44,10 +45,15 @@ HSNAP_CHECKED enum hsnap_code hsnap_elf_init(struct hsnap_elf *elf, const void *
 					     struct hsnap_error *err);
 void hsnap_elf_deinit(struct hsnap_elf *elf);
 
+/* A file that is no file: sections whose bytes are elsewhere.  false: out of memory, or no room. */
+bool hsnap_elf_add_section(struct hsnap_elf *elf, const char *name, const uint8_t *bytes, uint64_t size);
+
 /* The section of that name, or NULL. */
 struct hsnap_elf_section *hsnap_elf_find(struct hsnap_elf *elf, const char *name);
 /* How many bytes it has, inflated; 0: none. */
 uint64_t hsnap_elf_section_size(const struct hsnap_elf *elf, const struct hsnap_elf_section *section);
+/* Is it compressed in a way that is not read here (zstd)? */
+bool hsnap_elf_unreadable(const struct hsnap_elf *elf, const struct hsnap_elf_section *section);
 /* Its bytes, inflated where it is compressed; NULL where it has none in this file or is broken. */
 const uint8_t *hsnap_elf_section_bytes(struct hsnap_elf *elf, struct hsnap_elf_section *section,
 				       uint64_t *ret_size);

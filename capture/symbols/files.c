@@ -105,24 +105,33 @@ static bool is_wanted(const struct mapped *file, const struct wanted *wanted)
 	return ok;
 }
 
+/* Ask once; a descriptor, or -1 and why. */
+static int ask_file(const struct hsnap_child_job *job, uint32_t module, const struct wanted *wanted, uint32_t attempt,
+		    uint8_t *ret_answer)
+{
+	char payload[sizeof(struct hsnap_open_request) + 4096];
+	struct hsnap_open_request request = { wanted->what, attempt };
+	int fd;
+	*ret_answer = HSNAP_REPLY_END;
+	if (wanted->text_size > 4096)
+		return -1;
+	memcpy(payload, &request, sizeof(request));
+	if (wanted->text_size)
+		memcpy(payload + sizeof(request), wanted->text, wanted->text_size);
+	if (!hsnap_child_send(job->socket, HSNAP_MESSAGE_OPEN, module, payload, sizeof(request) + wanted->text_size))
+		_exit(1);
+	*ret_answer = receive_reply(job->socket, &fd);
+	return fd;
+}
+
 /* The first file of the places there are that is the wanted one; *ret_other: there was another. */
 static struct mapped get_file(const struct hsnap_child_job *job, uint32_t module, const struct wanted *wanted,
 			      bool *ret_other)
 {
 	struct mapped file = { 0 };
-	char payload[sizeof(struct hsnap_open_request) + 4096];
-	if (wanted->text_size > 4096)
-		return file;
 	for (uint32_t attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-		struct hsnap_open_request request = { wanted->what, attempt };
-		int fd;
-		memcpy(payload, &request, sizeof(request));
-		if (wanted->text_size)
-			memcpy(payload + sizeof(request), wanted->text, wanted->text_size);
-		if (!hsnap_child_send(job->socket, HSNAP_MESSAGE_OPEN, module, payload,
-				      sizeof(request) + wanted->text_size))
-			_exit(1);
-		uint8_t answer = receive_reply(job->socket, &fd);
+		uint8_t answer;
+		int fd = ask_file(job, module, wanted, attempt, &answer);
 		if (fd < 0 && answer != HSNAP_REPLY_NO)
 			break;
 		if (fd < 0)
@@ -134,6 +143,30 @@ static struct mapped get_file(const struct hsnap_child_job *job, uint32_t module
 		unmap(&file);
 	}
 	return file;
+}
+
+/* The files of one module that hold other halves of its units. */
+struct split_files {
+	const struct hsnap_child_job *job;
+	uint32_t module;
+	struct hsnap_vec(struct mapped) files;
+};
+
+static uint8_t get_split(void *context, uint32_t what, uint32_t attempt, const char *path, struct hsnap_module_bytes *ret)
+{
+	struct split_files *split = context;
+	struct wanted wanted = { .what = what, .text = path, .text_size = strlen(path) };
+	uint8_t answer;
+	int fd = ask_file(split->job, split->module, &wanted, attempt, &answer);
+	if (fd < 0)
+		return answer;
+	struct mapped file = map_file(fd);
+	if (!file.bytes || !hsnap_vec_push(&split->files, file)) {
+		unmap(&file);
+		return HSNAP_REPLY_NO;
+	}
+	*ret = (struct hsnap_module_bytes){ file.bytes, file.size };
+	return HSNAP_REPLY_FILE;
 }
 
 struct module_files {
@@ -227,6 +260,7 @@ static bool answer_module(const struct hsnap_child_job *job, uint32_t module)
 {
 	const struct hsnap_target_module *m = &job->target->modules.items[module];
 	struct module_files files = { 0 };
+	struct split_files split = { .job = job, .module = module };
 	struct hsnap_symbols *symbols = calloc(1, sizeof(*symbols));
 	struct hsnap_answer_bytes bytes = { 0 };
 	struct hsnap_error err;
@@ -243,6 +277,7 @@ static bool answer_module(const struct hsnap_child_job *job, uint32_t module)
 			.debug = files.debug.bytes, .debug_size = files.debug.size,
 			.alt = files.alt.bytes, .alt_size = files.alt.size,
 			.other_build = files.other,
+			.get_split = get_split, .context = &split,
 			.asks = job->asks + first, .num_asks = num,
 		};
 		ok = !hsnap_module_read(&input, symbols, &err);
@@ -254,6 +289,9 @@ static bool answer_module(const struct hsnap_child_job *job, uint32_t module)
 	     hsnap_child_send(job->socket, HSNAP_MESSAGE_ANSWER, module, bytes.items, bytes.num);
 	hsnap_vec_deinit(&bytes);
 	hsnap_symbols_destroy(symbols);
+	for (size_t i = 0; i < split.files.num; i++)
+		unmap(&split.files.items[i]);
+	hsnap_vec_deinit(&split.files);
 	unmap(&files.program);
 	unmap(&files.debug);
 	unmap(&files.alt);

@@ -53,6 +53,8 @@ static void directory_of(const char *path, char *to, size_t size)
 static bool tidy(char *path, const char *home)
 {
 	char *to = path;
+	if (*path != '/')
+		return false;
 	for (char *at = path; *at;) {
 		size_t len = strcspn(at, "/");
 		if (len == 2 && !memcmp(at, "..", 2)) {
@@ -93,6 +95,18 @@ static bool link_path(const char *home, unsigned place, const char *name, char *
 #pragma GCC diagnostic pop
 }
 
+/*
+ * Where the compiler left a .dwo, which is any folder, or beside the program.  Its name must say
+ * what it is: debug info is not to open what else there is.
+ */
+static bool half_path(const char *home, unsigned place, const char *said, char *to, size_t room)
+{
+	const char *slash = strrchr(said, '/'), *dot = strrchr(said, '.');
+	if (*said != '/' || !dot || dot < slash || strcmp(dot, ".dwo"))
+		return false;
+	return (size_t)snprintf(to, room, "%s%s", place ? home : "", place ? slash : said) < room;
+}
+
 int hsnap_finder_open(struct hsnap_finder *finder, uint32_t module, const struct hsnap_open_request *request,
 		      const char *text, size_t size, bool *ret_end)
 {
@@ -126,13 +140,25 @@ int hsnap_finder_open(struct hsnap_finder *finder, uint32_t module, const struct
 						 *text == '/' ? "" : "/", text) >= sizeof(path))
 			return -1;
 		break;
+	case HSNAP_OPEN_DWO:
+		*ret_end = request->attempt > 1 || strnlen(text, size) != size;
+		if (*ret_end || !half_path(home, request->attempt, text, path, sizeof(path)))
+			return -1;
+		return target->ops->open_path(target->self, path);
+	case HSNAP_OPEN_DWP:
+		*ret_end = request->attempt > 2;
+		own = request->attempt == 2;
+		if (*ret_end || (size_t)snprintf(path, sizeof(path), "%s%s.dwp", request->attempt ? DEBUG : "",
+						 hsnap_str(&target->strings, m->path)) >= sizeof(path))
+			return -1;
+		break;
 	default:
 		return -1;
 	}
 	if (!tidy(path, home))
 		return -1;
 	int fd = open_both(finder, path, own);
-	if (fd >= 0 && request->what != HSNAP_OPEN_ALT)
+	if (fd >= 0 && request->what != HSNAP_OPEN_ALT && request->what != HSNAP_OPEN_DWP)
 		directory_of(path, finder->directory, sizeof(finder->directory));
 	return fd;
 }

@@ -36,11 +36,11 @@ struct walk {
 	unsigned depth;
 };
 
-static void set_declared(struct walk *walk, hsnap_die_key key, const struct hsnap_die_facts *facts,
+static void set_declared(struct hsnap_reader *reader, hsnap_die_key key, const struct hsnap_die_facts *facts,
 			 hsnap_string *file, uint32_t *line)
 {
 	if (facts->decl_file != UINT64_MAX)
-		*file = hsnap_table_file(walk->reader, key, facts->decl_file);
+		*file = hsnap_table_file(reader, key, facts->decl_file);
 	*line = (uint32_t)facts->decl_line;
 }
 
@@ -109,7 +109,7 @@ static bool see_child(struct walk *walk, Dwarf_Die child, bool is_union, bool *r
 	case DW_TAG_subprogram:
 		if (ret_calls && !*ret_calls) {
 			hsnap_die_read(walk->dies, child, &facts);
-			*ret_calls = facts.name && !strcmp(facts.name, "operator()");
+			*ret_calls = facts.name && !strncmp(facts.name, "operator()", 10);
 		}
 		return true;
 	default:
@@ -163,11 +163,66 @@ static hsnap_string lambda_name(struct hsnap_reader *reader, const struct hsnap_
 	return hsnap_table_string(reader, name);
 }
 
+/*
+ * A class that a type unit defines can stand for itself without a name where others stand in it
+ * (clang): what is in it gets its scope once all units are known.
+ */
+static bool is_misplaced(const struct hsnap_reader *reader, uint32_t owner)
+{
+	const struct hsnap_raw_type *type = &reader->types.items[owner];
+	return owner && ((type->kind == HSNAP_RAW_ALIAS && !type->name) || type->flags & HSNAP_RAW_MISPLACED);
+}
+
+static void note_misplaced(struct hsnap_reader *reader, uint32_t index, uint32_t owner, const char *leaf)
+{
+	if (!index || !leaf || !is_misplaced(reader, owner))
+		return;
+	reader->types.items[index].flags |= HSNAP_RAW_MISPLACED;
+	struct hsnap_raw_misplaced misplaced = { index, owner, hsnap_table_string(reader, leaf), false };
+	if (!hsnap_vec_push(&reader->misplaced, misplaced))
+		hsnap_table_no_memory(reader);
+}
+
+static hsnap_string defined_name(const struct hsnap_reader *reader, uint32_t index)
+{
+	for (unsigned hops = 0; index && hops < 4; hops++) {
+		const struct hsnap_raw_type *type = &reader->types.items[index];
+		if (type->name || type->kind != HSNAP_RAW_ALIAS)
+			return type->name;
+		index = hsnap_table_find(reader, type->ref);
+	}
+	return 0;
+}
+
+static void place_misplaced(struct hsnap_reader *reader)
+{
+	bool changed = true;
+	for (unsigned round = 0; changed && round < MAX_DEPTH; round++) {
+		changed = false;
+		for (size_t i = 0; i < reader->misplaced.num && !reader->no_memory; i++) {
+			struct hsnap_raw_misplaced m = reader->misplaced.items[i];
+			char leaf[1024];
+			snprintf(leaf, sizeof(leaf), "%s", hsnap_str(&reader->strings, m.leaf)); /* the text may move */
+			hsnap_string scope = defined_name(reader, m.owner);
+			hsnap_string name = strlen(leaf) + 1 < sizeof(leaf) ? hsnap_table_join(reader, scope, leaf) : 0;
+			hsnap_string *at = m.is_variable ? &reader->declarations.items[m.index].name : &reader->types.items[m.index].name;
+			changed |= name && *at != name;
+			*at = name ? name : *at;
+		}
+	}
+	for (size_t i = 0; i < reader->functions.num; i++) {
+		struct hsnap_raw_function *function = &reader->functions.items[i];
+		if (function->owner && is_misplaced(reader, function->owner))
+			function->scope = defined_name(reader, function->owner);
+	}
+}
+
 /* A struct, class or union; true: it has children to descend to. */
 static bool add_struct(struct walk *walk, Dwarf_Die die, const struct hsnap_die_facts *facts,
-		       hsnap_string scope, hsnap_string *ret_scope)
+		       const struct place *place, hsnap_string *ret_scope)
 {
 	struct hsnap_reader *reader = walk->reader;
+	hsnap_string scope = place->name;
 	bool is_union = facts->tag == DW_TAG_union_type;
 	struct hsnap_raw_type type = {
 		.key = hsnap_die_key_here(walk->dies, die),
@@ -177,7 +232,7 @@ static bool add_struct(struct walk *walk, Dwarf_Die die, const struct hsnap_die_
 		.first_member = (uint32_t)reader->members.num,
 		.first_argument = (uint32_t)reader->arguments.num,
 	};
-	set_declared(walk, type.key, facts, &type.file, &type.line);
+	set_declared(reader, type.key, facts, &type.file, &type.line);
 	hsnap_string declared = declared_name(reader, facts);
 	if (declared) {
 		type.name = declared;
@@ -208,7 +263,8 @@ static bool add_struct(struct walk *walk, Dwarf_Die die, const struct hsnap_die_
 	if (calls && type.line)
 		type.name = lambda_name(reader, &type);
 	*ret_scope = type.name ? type.name : scope;
-	hsnap_reader_table_add(reader, &type);
+	uint32_t index = hsnap_reader_table_add(reader, &type);
+	note_misplaced(reader, declared ? 0 : index, place->owner, facts->name);
 	return descend;
 }
 
@@ -246,9 +302,10 @@ static void add_array(struct walk *walk, Dwarf_Die die, const struct hsnap_die_f
 }
 
 static void add_plain_type(struct walk *walk, Dwarf_Die die, const struct hsnap_die_facts *facts,
-			   hsnap_string scope)
+			   const struct place *place)
 {
 	struct hsnap_reader *reader = walk->reader;
+	hsnap_string scope = place->name;
 	struct hsnap_raw_type type = {
 		.key = hsnap_die_key_here(walk->dies, die),
 		.size = facts->size,
@@ -267,7 +324,7 @@ static void add_plain_type(struct walk *walk, Dwarf_Die die, const struct hsnap_
 		type.name = declared_name(reader, facts);
 		if (!type.name)
 			type.name = hsnap_table_join(reader, scope, facts->name);
-		set_declared(walk, type.key, facts, &type.file, &type.line);
+		set_declared(reader, type.key, facts, &type.file, &type.line);
 		if (facts->size == 1 && !strcmp(hsnap_str(&reader->strings, type.name), "std::byte"))
 			type.kind = HSNAP_RAW_BYTE;
 		if (facts->signature) {
@@ -296,6 +353,7 @@ static void add_plain_type(struct walk *walk, Dwarf_Die die, const struct hsnap_
 		type.ref = facts->type;
 		/* Its name matters only where it stands for a struct without one: kept as written. */
 		type.name = hsnap_table_join(reader, scope, facts->name);
+		set_declared(reader, type.key, facts, &type.file, &type.line);
 		break;
 	default: /* const, volatile, restrict, _Atomic, subrange */
 		type.kind = HSNAP_RAW_ALIAS;
@@ -303,7 +361,9 @@ static void add_plain_type(struct walk *walk, Dwarf_Die die, const struct hsnap_
 		type.ref = facts->type;
 		break;
 	}
-	hsnap_reader_table_add(reader, &type);
+	uint32_t index = hsnap_reader_table_add(reader, &type);
+	if (facts->tag == DW_TAG_enumeration_type && !facts->specification)
+		note_misplaced(reader, index, place->owner, facts->name);
 }
 
 static struct hsnap_raw_declaration *find_declaration(struct hsnap_reader *reader, hsnap_die_key key)
@@ -313,38 +373,41 @@ static struct hsnap_raw_declaration *find_declaration(struct hsnap_reader *reade
 		       ? &reader->declarations.items[low] : NULL;
 }
 
-/* What a variable's entry leaves to the one that it completes. */
-static void complete_variable(struct walk *walk, const struct hsnap_die_facts *facts,
-			      struct hsnap_raw_variable *variable)
+/* What a variable's entry leaves to the one that it completes, once all of those have been seen. */
+static void complete_variable(struct hsnap_reader *reader, struct hsnap_raw_variable *variable)
 {
-	struct hsnap_reader *reader = walk->reader;
-	hsnap_die_key of = facts->specification ? facts->specification : facts->origin;
-	struct hsnap_raw_declaration *declared = of ? find_declaration(reader, of) : NULL;
-	if (declared) {
-		variable->name = declared->name;
-		variable->type = variable->type ? variable->type : declared->type;
-		if (!variable->line) {
-			variable->file = declared->file;
-			variable->line = declared->line;
+	hsnap_die_key of = variable->completes;
+	variable->completes = 0;
+	for (unsigned hops = 0; of && hops < 4; hops++) {
+		struct hsnap_raw_declaration *declared = find_declaration(reader, of);
+		if (declared) {
+			variable->name = declared->name;
+			variable->type = variable->type ? variable->type : declared->type;
+			if (!variable->line) {
+				variable->file = declared->file;
+				variable->line = declared->line;
+			}
+			variable->external |= declared->external;
+			return;
 		}
-		variable->external = true;
-		return;
+		Dwarf_Die die = hsnap_die_at(reader->dies, of);
+		if (!die)
+			return;
+		struct hsnap_die_facts origin;
+		hsnap_die_read(hsnap_dies_of(reader->dies, of), die, &origin);
+		hsnap_die_free(die);
+		if (!variable->name)
+			variable->name = hsnap_table_string(reader, origin.name);
+		if (!variable->type)
+			variable->type = origin.type;
+		variable->external |= (origin.flags & HSNAP_DIE_EXTERNAL) != 0;
+		if (!variable->line)
+			set_declared(reader, of, &origin, &variable->file, &variable->line);
+		of = origin.specification ? origin.specification : origin.origin;
 	}
-	Dwarf_Die die = of ? hsnap_die_at(reader->dies, of) : NULL;
-	if (!die)
-		return;
-	struct hsnap_die_facts origin;
-	hsnap_die_read(hsnap_dies_of(reader->dies, of), die, &origin);
-	hsnap_die_free(die);
-	if (!variable->name)
-		variable->name = hsnap_table_string(reader, origin.name);
-	if (!variable->type)
-		variable->type = origin.type;
-	if (!variable->line)
-		set_declared(walk, of, &origin, &variable->file, &variable->line);
 }
 
-static void add_variable(struct walk *walk, Dwarf_Die die, hsnap_string scope)
+static void add_variable(struct walk *walk, Dwarf_Die die, const struct place *place)
 {
 	struct hsnap_reader *reader = walk->reader;
 	struct hsnap_die_facts facts;
@@ -352,33 +415,42 @@ static void add_variable(struct walk *walk, Dwarf_Die die, hsnap_string scope)
 	hsnap_die_key key = hsnap_die_key_here(walk->dies, die);
 	struct hsnap_raw_variable variable = {
 		.type = facts.type,
-		.name = hsnap_table_join(reader, walk->function ? 0 : scope, facts.name),
+		.name = hsnap_table_join(reader, walk->function ? 0 : place->name, facts.name),
 		.function = walk->function,
 		.external = facts.flags & HSNAP_DIE_EXTERNAL,
 	};
 	if (!(facts.flags & HSNAP_DIE_HAS_LOCATION)) {
 		if (walk->function || !variable.name)
 			return;
-		struct hsnap_raw_declaration declaration = { .key = key, .type = variable.type, .name = variable.name };
-		set_declared(walk, key, &facts, &declaration.file, &declaration.line);
+		struct hsnap_raw_declaration declaration = { .key = key, .type = variable.type, .name = variable.name,
+							    .external = variable.external };
+		set_declared(reader, key, &facts, &declaration.file, &declaration.line);
 		if (reader->declarations.num && reader->declarations.items[reader->declarations.num - 1].key >= key)
 			return;
-		if (!hsnap_vec_push(&reader->declarations, declaration))
+		struct hsnap_raw_misplaced misplaced = { (uint32_t)reader->declarations.num, place->owner,
+							 is_misplaced(reader, place->owner) ? hsnap_table_string(reader, facts.name) : 0, true };
+		if (!hsnap_vec_push(&reader->declarations, declaration) ||
+		    (misplaced.leaf && !hsnap_vec_push(&reader->misplaced, misplaced)))
 			hsnap_table_no_memory(reader);
 		return;
 	}
 	if (!(facts.flags & HSNAP_DIE_FIXED_PLACE) ||
 	    !hsnap_die_fixed_place(walk->dies, die, &variable.address, &variable.thread_local_))
 		return;
-	set_declared(walk, key, &facts, &variable.file, &variable.line);
-	if (facts.specification || facts.origin)
-		complete_variable(walk, &facts, &variable);
+	/* gcc -gsplit-dwarf has the linker write where the variable's first value lies, not its offset. */
+	uint64_t into = variable.address - reader->program->tls_address;
+	if (variable.thread_local_ && variable.address >= reader->program->tls_size && into < reader->program->tls_size)
+		variable.address = into;
+	set_declared(reader, key, &facts, &variable.file, &variable.line);
+	variable.completes = facts.specification ? facts.specification : facts.origin;
+	if (reader->indexed)
+		complete_variable(reader, &variable);
 	/* What the linker threw away has address 0, or a small one. */
 	if (!variable.thread_local_ && !hsnap_elf_writable(reader->program, variable.address))
 		return;
 	if (!variable.thread_local_)
 		variable.address += reader->bias;
-	if (variable.name && !hsnap_vec_push(&reader->variables, variable))
+	if ((variable.name || variable.completes) && !hsnap_vec_push(&reader->variables, variable))
 		hsnap_table_no_memory(reader);
 }
 
@@ -421,7 +493,7 @@ static bool see_entry(struct walk *walk, Dwarf_Die die, struct place *scope)
 	case DW_TAG_union_type: {
 		hsnap_die_read(walk->dies, die, &facts);
 		hsnap_string inner;
-		bool descend = add_struct(walk, die, &facts, scope->name, &inner);
+		bool descend = add_struct(walk, die, &facts, scope, &inner);
 		*scope = (struct place){ inner, hsnap_table_find(reader, hsnap_die_key_here(walk->dies, die)) };
 		return descend;
 	}
@@ -445,11 +517,11 @@ static bool see_entry(struct walk *walk, Dwarf_Die die, struct place *scope)
 	case DW_TAG_atomic_type:
 	case DW_TAG_subrange_type:
 		hsnap_die_read(walk->dies, die, &facts);
-		add_plain_type(walk, die, &facts, scope->name);
+		add_plain_type(walk, die, &facts, scope);
 		return false;
 	case DW_TAG_variable:
 	case DW_TAG_member: /* a static one, declared in its class */
-		add_variable(walk, die, scope->name);
+		add_variable(walk, die, scope);
 		return false;
 	case DW_TAG_subprogram:
 		add_function(walk, die, scope);
@@ -501,15 +573,31 @@ static bool see_unit_range(void *context, uint64_t low, uint64_t high)
 	return true;
 }
 
+/* Where the code of a unit lies its skeleton says. */
+static void see_skeleton_ranges(struct hsnap_reader *reader, uint32_t skeleton, struct unit_ranges *ranges)
+{
+	Dwarf_Die die = hsnap_die_at(reader->dies, reader->split.skeletons.items[skeleton - 1].key);
+	if (die)
+		hsnap_die_ranges(reader->dies, die, see_unit_range, ranges);
+	hsnap_die_free(die);
+}
+
 static bool walk_units(struct hsnap_reader *reader, struct hsnap_dies *dies, bool types)
 {
 	struct hsnap_die_unit unit;
 	bool whole;
+	struct hsnap_split *split = &reader->split;
+	const struct hsnap_split_half *half = dies->lists ? split->halves.items[dies->half] : NULL;
 	while (hsnap_die_next_unit(dies, types, &unit, &whole)) {
 		hsnap_die_key key = hsnap_die_key_here(dies, unit.die);
 		size_t num = reader->units.num;
-		if (!key || (num && reader->units.items[num - 1].key >= key) ||
-		    !hsnap_vec_push(&reader->units, (struct hsnap_raw_unit){ .key = key, .is_type = unit.signature != 0 })) {
+		if (half && !unit.signature && !hsnap_split_is_wanted(split, half, unit.id)) {
+			hsnap_die_free(unit.die);
+			continue;
+		}
+		struct hsnap_raw_unit raw = { .key = key, .is_type = unit.signature != 0,
+					      .skeleton = half && !unit.signature ? half->skeleton : 0 };
+		if (!key || (num && reader->units.items[num - 1].key >= key) || !hsnap_vec_push(&reader->units, raw)) {
 			hsnap_die_free(unit.die);
 			return false;
 		}
@@ -517,6 +605,10 @@ static bool walk_units(struct hsnap_reader *reader, struct hsnap_dies *dies, boo
 		if (unit.signature)
 			hsnap_reader_table_add(reader, &(struct hsnap_raw_type){ .key = unit.signature, .ref = unit.type,
 								   .kind = HSNAP_RAW_ALIAS });
+		else if (unit.skeleton && !half && !dies->is_alt)
+			hsnap_split_add(reader, dies, unit.die, unit.id);
+		else if (half)
+			see_skeleton_ranges(reader, raw.skeleton, &ranges);
 		else if (!dies->is_alt)
 			hsnap_die_ranges(dies, unit.die, see_unit_range, &ranges);
 		struct walk walk = { .reader = reader, .dies = dies };
@@ -544,7 +636,48 @@ static void close_units(struct hsnap_reader *reader)
 	}
 }
 
-enum hsnap_code hsnap_index_units(struct hsnap_reader *reader, struct hsnap_error *err)
+static void complete_all(struct hsnap_reader *reader)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < reader->variables.num; i++) {
+		struct hsnap_raw_variable variable = reader->variables.items[i];
+		complete_variable(reader, &variable);
+		if (variable.name)
+			reader->variables.items[kept++] = variable;
+	}
+	reader->variables.num = kept;
+	reader->indexed = true;
+}
+
+/* The other halves, as far as they are there; what is missing their skeletons tell. */
+static bool walk_halves(struct hsnap_reader *reader, const struct hsnap_module_input *input)
+{
+	struct hsnap_split *split = &reader->split;
+	bool whole = true;
+	hsnap_split_open(reader, input);
+	/* A file's unit comes before its type units: of another build's file these are left out too. */
+	for (size_t i = 0; i < split->halves.num && !reader->no_memory; i++) {
+		struct hsnap_split_half *half = split->halves.items[i];
+		if (half->owner && !split->skeletons.items[half->owner - 1].found)
+			continue;
+		size_t before = reader->units.num;
+		whole &= walk_units(reader, &half->dies, false);
+		bool found = false;
+		for (size_t k = before; k < reader->units.num; k++)
+			found |= reader->units.items[k].skeleton != 0;
+		if (half->skeleton && !found)
+			split->skeletons.items[half->skeleton - 1].found = false;
+	}
+	for (size_t i = 0; i < split->halves.num && !reader->no_memory; i++) {
+		uint32_t owner = split->halves.items[i]->owner;
+		if (!owner || split->skeletons.items[owner - 1].found)
+			whole &= walk_units(reader, &split->halves.items[i]->dies, true);
+	}
+	return whole;
+}
+
+enum hsnap_code hsnap_index_units(struct hsnap_reader *reader, const struct hsnap_module_input *input,
+				  struct hsnap_error *err)
 {
 	if (!reader->types.num && !hsnap_vec_push(&reader->types, (struct hsnap_raw_type){ .kind = HSNAP_RAW_VOID }))
 		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
@@ -553,12 +686,16 @@ enum hsnap_code hsnap_index_units(struct hsnap_reader *reader, struct hsnap_erro
 	whole &= walk_units(reader, dies, true);
 	if (dies->alt)
 		whole &= walk_units(reader, dies->alt, false);
+	if (reader->split.skeletons.num && !reader->no_memory)
+		whole &= walk_halves(reader, input);
 	if (reader->no_memory)
 		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	reader->damaged = !whole;
 	if (reader->ranges.num)
 		qsort(reader->ranges.items, reader->ranges.num, sizeof(*reader->ranges.items), compare_ranges);
 	close_units(reader);
+	place_misplaced(reader);
+	complete_all(reader);
 	return HSNAP_OK;
 }
 

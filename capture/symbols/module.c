@@ -2,9 +2,14 @@
 /* module.c - all that one module's files say, from bytes in memory. */
 #include "capture/symbols/module.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "capture/symbols/pcs.h"
 #include "capture/symbols/reader.h"
 #include "snapshot/base/cleanup.h"
+
+#define ZSTD "its debug info is compressed with zstd, which is not read (objcopy --decompress-debug-sections)"
 
 /* The files of one module, open. */
 struct files {
@@ -26,6 +31,7 @@ static void files_close(struct files *files)
 static void reader_deinit(struct hsnap_reader *reader)
 {
 	hsnap_pcs_cfa_free(reader);
+	hsnap_split_deinit(&reader->split);
 	hsnap_result_free(reader);
 	hsnap_strings_deinit(&reader->strings);
 	hsnap_vec_deinit(&reader->types);
@@ -35,6 +41,7 @@ static void reader_deinit(struct hsnap_reader *reader)
 	hsnap_vec_deinit(&reader->functions);
 	hsnap_vec_deinit(&reader->nested);
 	hsnap_vec_deinit(&reader->declarations);
+	hsnap_vec_deinit(&reader->misplaced);
 	hsnap_vec_deinit(&reader->units);
 	hsnap_vec_deinit(&reader->ranges);
 	hsnap_vec_deinit(&reader->files);
@@ -64,26 +71,26 @@ static const char *open_files(const struct hsnap_module_input *input, struct fil
 		alt = &files->alt_dies;
 
 	bool own = has_info(&files->program);
+	bool unreadable = hsnap_dies_unreadable(&files->program);
 	enum hsnap_code code = hsnap_dies_init(&files->program_dies, &files->program, own ? alt : NULL, &err);
 	if (!code)
 		reader->frames = &files->program_dies;
-	if (own && !code)
+	if (own && !code && !unreadable)
 		reader->dies = &files->program_dies;
 	if (reader->dies)
 		return NULL;
 	if (own)
-		return code == HSNAP_UNSUPPORTED ? "its debug info is split (.dwo), which is not read"
-						 : "its debug info is damaged";
+		return unreadable ? ZSTD : "its debug info is damaged";
 	if (!input->debug)
 		return input->other_build ? "debug file of another build" : "no debug info";
 	if (hsnap_elf_init(&files->debug, input->debug, input->debug_size, &err))
 		return "its debug file is no ELF file that can be read";
 	if (!has_info(&files->debug))
 		return "its debug file has no debug info";
-	code = hsnap_dies_init(&files->debug_dies, &files->debug, alt, &err);
-	if (code)
-		return code == HSNAP_UNSUPPORTED ? "its debug info is split (.dwo), which is not read"
-						 : "its debug info is damaged";
+	if (hsnap_dies_unreadable(&files->debug))
+		return ZSTD;
+	if (hsnap_dies_init(&files->debug_dies, &files->debug, alt, &err))
+		return "its debug info is damaged";
 	reader->dies = &files->debug_dies;
 	return NULL;
 }
@@ -91,7 +98,7 @@ static const char *open_files(const struct hsnap_module_input *input, struct fil
 static enum hsnap_code read_debug_info(struct hsnap_reader *reader, const struct hsnap_module_input *input,
 				       struct hsnap_error *err)
 {
-	enum hsnap_code code = hsnap_index_units(reader, err);
+	enum hsnap_code code = hsnap_index_units(reader, input, err);
 	if (code)
 		return code;
 	hsnap_statics_walk(reader);
@@ -99,6 +106,19 @@ static enum hsnap_code read_debug_info(struct hsnap_reader *reader, const struct
 	if (!code)
 		code = hsnap_pcs_answer(reader, input->asks, input->num_asks, err);
 	return code ? code : hsnap_unify_all(reader, err);
+}
+
+/* The note on units whose other half is not there; false: there are none. */
+static bool describe_missing(const struct hsnap_reader *reader, char *to, size_t room)
+{
+	const struct hsnap_split_skeleton *first;
+	size_t missing = hsnap_split_missing(&reader->split, &first);
+	if (!missing)
+		return false;
+	const char *path = hsnap_str(&reader->strings, first->path), *slash = strrchr(path, '/');
+	snprintf(to, room, "split debug info of %zu of %zu units is missing or of another build (%.100s%s)", missing,
+		 reader->split.skeletons.num, slash ? slash + 1 : path, missing > 1 ? ", …" : "");
+	return true;
 }
 
 enum hsnap_code hsnap_module_read(const struct hsnap_module_input *input, struct hsnap_symbols *ret,
@@ -121,10 +141,13 @@ enum hsnap_code hsnap_module_read(const struct hsnap_module_input *input, struct
 		hsnap_symtab_name(&reader, input->asks, input->num_asks);
 		hsnap_symtab_vtables(&reader);
 	}
+	char missing[256];
 	if (reader.damaged)
 		note = "its debug info is damaged: read up to the damage";
+	else if (describe_missing(&reader, missing, sizeof(missing)))
+		note = missing;
 	struct hsnap_dmodule module = {
-		.has_types = reader.dies && !reader.damaged,
+		.has_types = reader.dies && note != missing && !reader.damaged,
 		.note = hsnap_table_string(&reader, note),
 	};
 	if (!hsnap_vec_push(&ret->modules, module) || reader.no_memory)

@@ -10,12 +10,25 @@
 
 #include "capture/symbols/symbols.h"
 
+struct hsnap_module_bytes {
+	const void *bytes;
+	size_t size;
+};
+
 struct hsnap_module_input {
 	uint32_t module;
 	uint64_t bias;
 	const void *program, *debug, *alt; /* the mapped file, its debug file, its supplementary file; or NULL */
 	size_t program_size, debug_size, alt_size;
 	bool other_build; /* a debug file was found, and it was another build's */
+	/*
+	 * Get a file that holds other halves of units: what is HSNAP_OPEN_DWO with its path, or
+	 * HSNAP_OPEN_DWP.  Answers HSNAP_REPLY_…; the bytes stay until the module has been read.
+	 * NULL: there are none.
+	 */
+	uint8_t (*get_split)(void *context, uint32_t what, uint32_t attempt, const char *path,
+			     struct hsnap_module_bytes *ret);
+	void *context;
 	const struct hsnap_ask *asks; /* those within the module, sorted */
 	size_t num_asks;
 };

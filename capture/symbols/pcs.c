@@ -79,7 +79,7 @@ static void load_functions(struct hsnap_reader *reader, struct hsnap_unit_code *
 		if (!die)
 			continue;
 		struct see_code see = { reader, unit, key };
-		hsnap_die_ranges(reader->dies, die, see_code, &see);
+		hsnap_die_ranges(hsnap_dies_of(reader->dies, key), die, see_code, &see);
 		hsnap_die_free(die);
 	}
 	if (unit->code.num)
@@ -106,7 +106,7 @@ static void add_row(struct hsnap_reader *reader, struct hsnap_unit_code *unit, D
 
 static void load_lines(struct hsnap_reader *reader, struct hsnap_unit_code *unit)
 {
-	Dwarf_Die die = hsnap_die_at(reader->dies, reader->units.items[unit->unit].key);
+	Dwarf_Die die = hsnap_die_at(reader->dies, hsnap_table_lines(reader, unit->unit));
 	Dwarf_Unsigned version = 0;
 	Dwarf_Small tables = 0;
 	Dwarf_Line_Context context = NULL;
@@ -218,19 +218,20 @@ static unsigned find_inlined(struct hsnap_reader *reader, hsnap_die_key function
 			     hsnap_die_key *ret)
 {
 	unsigned num = 0;
+	struct hsnap_dies *dies = hsnap_dies_of(reader->dies, function);
 	Dwarf_Die parent = hsnap_die_at(reader->dies, function);
 	for (unsigned depth = 0; parent && depth < MAX_DEPTH * 4; depth++) {
 		Dwarf_Die inner = NULL;
-		for (Dwarf_Die die = hsnap_die_child(reader->dies, parent); die;) {
-			unsigned tag = hsnap_die_tag(reader->dies, die);
+		for (Dwarf_Die die = hsnap_die_child(dies, parent); die;) {
+			unsigned tag = hsnap_die_tag(dies, die);
 			if ((tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine) &&
-			    hsnap_die_covers(reader->dies, die, address)) {
+			    hsnap_die_covers(dies, die, address)) {
 				inner = die;
 				if (tag == DW_TAG_inlined_subroutine && num < MAX_INLINED)
-					ret[num++] = hsnap_die_key_here(reader->dies, die);
+					ret[num++] = hsnap_die_key_here(dies, die);
 				break;
 			}
-			Dwarf_Die next = hsnap_die_sibling(reader->dies, die);
+			Dwarf_Die next = hsnap_die_sibling(dies, die);
 			hsnap_die_free(die);
 			die = next;
 		}
@@ -268,7 +269,7 @@ static void answer_frames(struct hsnap_reader *reader, const struct hsnap_unit_c
 		struct hsnap_die_facts facts = { .call_file = UINT64_MAX };
 		Dwarf_Die die = hsnap_die_at(reader->dies, inlined[num]);
 		if (die)
-			hsnap_die_read(reader->dies, die, &facts);
+			hsnap_die_read(hsnap_dies_of(reader->dies, inlined[num]), die, &facts);
 		hsnap_die_free(die);
 		file = facts.call_file;
 		line = facts.call_line;
@@ -313,11 +314,11 @@ static void see_location(void *context, const struct hsnap_location *location)
 		hsnap_table_no_memory(c->reader);
 }
 
-static void collect_variable(struct collect *c, Dwarf_Die die)
+static void collect_variable(struct collect *c, struct hsnap_dies *dies, Dwarf_Die die)
 {
 	struct hsnap_reader *reader = c->reader;
 	struct hsnap_die_facts facts, origin;
-	hsnap_die_read(reader->dies, die, &facts);
+	hsnap_die_read(dies, die, &facts);
 	if (!(facts.flags & HSNAP_DIE_HAS_LOCATION) || facts.flags & HSNAP_DIE_FIXED_PLACE)
 		return;
 	hsnap_die_key of = facts.origin;
@@ -339,7 +340,7 @@ static void collect_variable(struct collect *c, Dwarf_Die die)
 		.function = c->scope->function,
 	};
 	c->found = 0;
-	hsnap_die_locations(reader->dies, die, DW_AT_location, see_location, c);
+	hsnap_die_locations(dies, die, DW_AT_location, see_location, c);
 }
 
 static bool see_extent(void *context, uint64_t low, uint64_t high)
@@ -350,11 +351,11 @@ static bool see_extent(void *context, uint64_t low, uint64_t high)
 	return true;
 }
 
-static struct scope open_scope(struct hsnap_reader *reader, Dwarf_Die die, hsnap_string function)
+static struct scope open_scope(struct hsnap_dies *dies, Dwarf_Die die, hsnap_string function)
 {
 	struct scope scope = { .low = UINT64_MAX, .function = function };
-	hsnap_die_ranges(reader->dies, die, see_extent, &scope);
-	scope.die = hsnap_die_child(reader->dies, die);
+	hsnap_die_ranges(dies, die, see_extent, &scope);
+	scope.die = hsnap_die_child(dies, die);
 	return scope;
 }
 
@@ -363,10 +364,11 @@ void hsnap_pcs_variables(struct hsnap_reader *reader, hsnap_die_key function, ui
 {
 	struct scope scopes[MAX_DEPTH];
 	unsigned depth = 0;
+	struct hsnap_dies *dies = hsnap_dies_of(reader->dies, function);
 	Dwarf_Die die = hsnap_die_at(reader->dies, function);
 	if (!die)
 		return;
-	scopes[0] = open_scope(reader, die, hsnap_table_function_name(reader, function));
+	scopes[0] = open_scope(dies, die, hsnap_table_function_name(reader, function));
 	hsnap_die_free(die);
 	for (;;) {
 		struct scope *scope = &scopes[depth];
@@ -376,17 +378,17 @@ void hsnap_pcs_variables(struct hsnap_reader *reader, hsnap_die_key function, ui
 			continue;
 		}
 		Dwarf_Die here = scope->die;
-		unsigned tag = hsnap_die_tag(reader->dies, here);
-		scope->die = hsnap_die_sibling(reader->dies, here);
+		unsigned tag = hsnap_die_tag(dies, here);
+		scope->die = hsnap_die_sibling(dies, here);
 		if (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) {
 			struct collect collect = { .reader = reader, .pc = pc, .scope = scope, .list = ret };
-			collect_variable(&collect, here);
+			collect_variable(&collect, dies, here);
 		} else if ((tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine) && depth + 1 < MAX_DEPTH &&
-			   (pc == UINT64_MAX || hsnap_die_covers(reader->dies, here, pc))) {
+			   (pc == UINT64_MAX || hsnap_die_covers(dies, here, pc))) {
 			hsnap_string name = tag == DW_TAG_lexical_block
 						    ? scope->function
-						    : hsnap_table_function_name(reader, hsnap_die_key_here(reader->dies, here));
-			scopes[++depth] = open_scope(reader, here, name);
+						    : hsnap_table_function_name(reader, hsnap_die_key_here(dies, here));
+			scopes[++depth] = open_scope(dies, here, name);
 		}
 		hsnap_die_free(here);
 	}
@@ -395,6 +397,7 @@ void hsnap_pcs_variables(struct hsnap_reader *reader, hsnap_die_key function, ui
 bool hsnap_pcs_parameters(struct hsnap_reader *reader, hsnap_die_key function, struct hsnap_scoped_list *ret)
 {
 	struct hsnap_die_facts facts = { 0 };
+	struct hsnap_dies *dies = hsnap_dies_of(reader->dies, function);
 	Dwarf_Die die = hsnap_die_at(reader->dies, function);
 	if (!die)
 		return false;
@@ -412,12 +415,12 @@ bool hsnap_pcs_parameters(struct hsnap_reader *reader, hsnap_die_key function, s
 	size_t num = 0;
 	struct scope scope = { .low = 0, .high = UINT64_MAX };
 	struct collect collect = { .reader = reader, .pc = UINT64_MAX, .scope = &scope, .list = ret, .one_place = true };
-	for (Dwarf_Die child = hsnap_die_child(reader->dies, die); child;) {
-		if (hsnap_die_tag(reader->dies, child) == DW_TAG_formal_parameter) {
-			collect_variable(&collect, child);
+	for (Dwarf_Die child = hsnap_die_child(dies, die); child;) {
+		if (hsnap_die_tag(dies, child) == DW_TAG_formal_parameter) {
+			collect_variable(&collect, dies, child);
 			num++;
 		}
-		Dwarf_Die next = hsnap_die_sibling(reader->dies, child);
+		Dwarf_Die next = hsnap_die_sibling(dies, child);
 		hsnap_die_free(child);
 		child = next;
 	}
@@ -435,7 +438,7 @@ static void answer_locals(struct hsnap_reader *reader, hsnap_die_key function, u
 	Dwarf_Die die = hsnap_die_at(reader->dies, function);
 	struct hsnap_frame_base base = { 0 };
 	if (die)
-		base = hsnap_die_frame_base(reader->dies, die);
+		base = hsnap_die_frame_base(hsnap_dies_of(reader->dies, function), die);
 	hsnap_die_free(die);
 	hsnap_pcs_variables(reader, function, address, &list);
 	pc->first_local = (uint32_t)out->locals.num;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* places.c - where an entry's code and a variable's value lie. */
 #include "capture/symbols/places.h"
+#include "capture/symbols/lists.h"
 
 #include <string.h>
 
@@ -99,7 +100,7 @@ static void see_old_ranges(struct hsnap_dies *dies, Dwarf_Die die, uint64_t offs
 	Dwarf_Error error = NULL;
 	if (!good(dies, dwarf_get_ranges_b(dies->dbg, offset, die, &real, &list, &num, &bytes, &error), error))
 		return;
-	uint64_t base = unit_base(dies, die);
+	uint64_t base = dies->lists ? dies->lists->low_pc : unit_base(dies, die);
 	for (Dwarf_Signed i = 0; i < num && i < MAX_RANGES; i++) {
 		if (list[i].dwr_type == DW_RANGES_END)
 			break;
@@ -129,7 +130,9 @@ void hsnap_die_ranges(struct hsnap_dies *dies, Dwarf_Die die, see_range *see, vo
 		} else {
 			ok = good(dies, dwarf_formudata(attribute, &value, &error), error);
 		}
-		if (ok && version >= 5)
+		if (ok && version >= 5 && dies->lists)
+			hsnap_lists_ranges(dies->lists, value, form != DW_FORM_sec_offset, see, context);
+		else if (ok && version >= 5)
 			see_rnglist(dies, attribute, form, value, see, context);
 		else if (ok)
 			see_old_ranges(dies, die, value, see, context);
@@ -303,29 +306,108 @@ static bool simple_place(const struct operation *o, struct hsnap_location *ret)
 typedef void see_location(void *context, const struct hsnap_location *location);
 
 /* One place, or pieces: each a place or nothing, and its size. */
-static void see_expression(struct hsnap_dies *dies, Dwarf_Locdesc_c entry, uint64_t num_ops,
-			   struct hsnap_location *location, see_location *see, void *context)
+static void see_operations(const struct operation *ops, uint64_t num_ops, struct hsnap_location *location,
+			   see_location *see, void *context)
 {
-	struct operation o;
 	unsigned num = 0; /* operations of this piece */
 	bool placed = false;
 	if (num_ops == 1) {
-		if (operation_at(dies, entry, 0, &o) && simple_place(&o, location))
+		if (simple_place(ops, location))
 			see(context, location);
 		return;
 	}
 	location->piece = true;
-	for (uint64_t i = 0; i < num_ops && i < MAX_OPERATIONS && operation_at(dies, entry, i, &o); i++) {
-		if (o.op != DW_OP_piece) {
-			placed = !num++ && simple_place(&o, location);
+	for (const struct operation *o = ops; o < ops + num_ops; o++) {
+		if (o->op != DW_OP_piece) {
+			placed = !num++ && simple_place(o, location);
 			continue;
 		}
-		if (placed && o.a == 8)
+		if (placed && o->a == 8)
 			see(context, location);
 		placed = false;
 		num = 0;
-		location->into += o.a;
+		location->into += o->a;
 	}
+}
+
+static void see_expression(struct hsnap_dies *dies, Dwarf_Locdesc_c entry, uint64_t num_ops,
+			   struct hsnap_location *location, see_location *see, void *context)
+{
+	struct operation ops[MAX_OPERATIONS];
+	uint64_t num = 0;
+	while (num < num_ops && num < MAX_OPERATIONS && operation_at(dies, entry, num, &ops[num]))
+		num++;
+	if (num == num_ops || num > 1) /* the first of several alone is no place */
+		see_operations(ops, num, location, see, context);
+}
+
+/* Signed LEB128. */
+static int64_t signed_varint(struct hsnap_bytes *b)
+{
+	uint64_t value = 0;
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		uint8_t byte = hsnap_bytes_u8(b);
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return (int64_t)(byte & 0x40 && shift < 57 ? value | ~UINT64_C(0) << (shift + 7) : value);
+	}
+	b->bad = true;
+	return 0;
+}
+
+/* The next operation of those that can be part of a place; another one ends it: op 0. */
+static struct operation next_operation(struct hsnap_bytes *b)
+{
+	struct operation o = { .op = hsnap_bytes_u8(b) };
+	if ((o.op >= DW_OP_breg0 && o.op <= DW_OP_breg31) || o.op == DW_OP_fbreg) {
+		o.a = (uint64_t)signed_varint(b);
+	} else if (o.op == DW_OP_bregx) {
+		o.a = hsnap_bytes_varint(b);
+		o.b = (uint64_t)signed_varint(b);
+	} else if (o.op == DW_OP_regx || o.op == DW_OP_piece) {
+		o.a = hsnap_bytes_varint(b);
+	} else if (o.op < DW_OP_reg0 || o.op > DW_OP_reg31) {
+		o.op = 0;
+	}
+	return o;
+}
+
+struct see_listed {
+	see_location *see;
+	void *context;
+};
+
+static void see_listed(void *context, uint64_t low, uint64_t high, const uint8_t *bytes, size_t size)
+{
+	const struct see_listed *listed = context;
+	struct hsnap_location location = { .low = low, .high = high };
+	struct hsnap_bytes b = hsnap_bytes(bytes, size);
+	struct operation ops[MAX_OPERATIONS];
+	uint64_t num = 0;
+	while (hsnap_bytes_left(&b) && num < MAX_OPERATIONS) {
+		ops[num++] = next_operation(&b);
+		if (!ops[num - 1].op || b.bad) /* it needs more than is left, or a length that we do not know */
+			break;
+	}
+	if (num && !b.bad && (num > 1 || !hsnap_bytes_left(&b)))
+		see_operations(ops, num, &location, listed->see, listed->context);
+}
+
+/* A list of a unit in two halves. */
+static void see_own_list(struct hsnap_dies *dies, Dwarf_Die die, Dwarf_Attribute attribute, unsigned form,
+			 see_location *see, void *context)
+{
+	struct see_listed listed = { see, context };
+	Dwarf_Half version = 0, offset_size = 0;
+	Dwarf_Unsigned index = 0;
+	Dwarf_Off offset = 0;
+	Dwarf_Error error = NULL;
+	dwarf_get_version_of_die(die, &version, &offset_size);
+	bool indexed = form == DW_FORM_loclistx;
+	bool ok = indexed ? good(dies, dwarf_formudata(attribute, &index, &error), error)
+			  : good(dies, dwarf_global_formref(attribute, &offset, &error), error);
+	if (ok)
+		hsnap_lists_locations(dies->lists, version, indexed ? index : offset, indexed, see_listed, &listed);
 }
 
 void hsnap_die_locations(struct hsnap_dies *dies, Dwarf_Die die, unsigned what,
@@ -342,7 +424,9 @@ void hsnap_die_locations(struct hsnap_dies *dies, Dwarf_Die die, unsigned what,
 		      form == DW_FORM_block2;
 	bool list = form == DW_FORM_sec_offset || form == DW_FORM_loclistx || form == DW_FORM_data4 ||
 		    form == DW_FORM_data8;
-	if ((single || list) && good(dies, dwarf_get_loclist_c(attribute, &head, &num, &error), error)) {
+	if (list && dies->lists)
+		see_own_list(dies, die, attribute, form, see, context);
+	else if ((single || list) && good(dies, dwarf_get_loclist_c(attribute, &head, &num, &error), error)) {
 		for (Dwarf_Unsigned i = 0; i < num && i < MAX_RANGES; i++) {
 			Dwarf_Small kind = 0, source = 0;
 			Dwarf_Unsigned raw_low, raw_high, num_ops = 0, at, where;

@@ -12,6 +12,7 @@
 #define HSNAP_CAPTURE_SYMBOLS_READER_H
 
 #include "capture/symbols/dies.h"
+#include "capture/symbols/split.h"
 #include "capture/symbols/symbols.h"
 
 /* A type as its entry has it: not merged, typedefs and the like still there. */
@@ -36,6 +37,7 @@ enum hsnap_raw_kind {
 #define HSNAP_RAW_OLD_FLEXIBLE 32u /* ARRAY of [0] or [1] */
 #define HSNAP_RAW_IS_UNION 64u     /* DECLARATION of a union */
 #define HSNAP_RAW_QUALIFIER 128u   /* ALIAS that is const or the like */
+#define HSNAP_RAW_MISPLACED 256u   /* it stands in a class that a type unit has the name of: index.c */
 
 struct hsnap_raw_type {
 	hsnap_die_key key, ref;
@@ -44,7 +46,8 @@ struct hsnap_raw_type {
 	uint32_t line;
 	uint32_t first_member, num_members, first_argument, num_arguments;
 	uint32_t aliased; /* DECLARATION: index of what it turned out to be, else 0 */
-	uint8_t kind, flags;
+	uint8_t kind;
+	uint16_t flags;
 };
 
 struct hsnap_raw_member {
@@ -56,6 +59,7 @@ struct hsnap_raw_member {
 
 struct hsnap_raw_variable {
 	hsnap_die_key type;
+	hsnap_die_key completes; /* the entry that has what this one leaves out, until it was looked at; else 0 */
 	uint64_t address;
 	hsnap_string name, function, file;
 	uint32_t line;
@@ -75,12 +79,22 @@ struct hsnap_raw_declaration {
 	hsnap_die_key key, type;
 	hsnap_string name, file;
 	uint32_t line;
+	bool external;
+};
+
+/* A type or a variable in a class whose name only its type unit has. */
+struct hsnap_raw_misplaced {
+	uint32_t index;    /* into types, or declarations */
+	uint32_t owner;    /* into types */
+	hsnap_string leaf; /* its own name */
+	bool is_variable;
 };
 
 struct hsnap_raw_unit {
 	hsnap_die_key key; /* of the unit's own entry */
 	uint64_t end;      /* offset of the next unit of the section */
 	bool is_type;
+	uint32_t skeleton; /* 1 + index into split.skeletons where this is the other half of that; else 0 */
 };
 
 struct hsnap_raw_range {
@@ -94,6 +108,7 @@ struct hsnap_reader {
 	struct hsnap_elf *program; /* the mapped file */
 	struct hsnap_dies *dies;   /* its debug info, or that of its debug file; NULL: none */
 	struct hsnap_dies *frames; /* .eh_frame of the mapped file; NULL: none */
+	struct hsnap_split split;  /* the other halves of its units */
 
 	struct hsnap_strings strings;
 	struct hsnap_vec(struct hsnap_raw_type) types; /* [0] is void */
@@ -106,6 +121,7 @@ struct hsnap_reader {
 	bool nested_sorted;
 	unsigned walking; /* functions that are being walked: one can lead to another */
 	struct hsnap_vec(struct hsnap_raw_declaration) declarations; /* in order of key */
+	struct hsnap_vec(struct hsnap_raw_misplaced) misplaced;
 	struct hsnap_vec(struct hsnap_raw_unit) units;   /* in order of key */
 	struct hsnap_vec(struct hsnap_raw_range) ranges; /* in order of low once indexed */
 	struct hsnap_type_entry *table; /* key → index into types */
@@ -125,6 +141,7 @@ struct hsnap_reader {
 	const struct hsnap_unit_code *code; /* of the unit that is answered for: pcs.c */
 	struct hsnap_result_cache *results; /* of the function that was followed last: result.c */
 
+	bool indexed;   /* all units have been walked */
 	bool damaged;   /* the debug info ended early */
 	bool no_memory; /* checked at the end of each step */
 
@@ -144,6 +161,8 @@ uint32_t hsnap_table_find(const struct hsnap_reader *reader, hsnap_die_key key);
 uint32_t hsnap_reader_table_add(struct hsnap_reader *reader, const struct hsnap_raw_type *type);
 /* The unit that has the key: index into units, or UINT32_MAX. */
 uint32_t hsnap_table_unit(const struct hsnap_reader *reader, hsnap_die_key key);
+/* The entry that has the line table of a unit (its index). */
+hsnap_die_key hsnap_table_lines(const struct hsnap_reader *reader, uint32_t unit);
 /* The path of file `number` of the unit that holds the key; "" where unknown. */
 hsnap_string hsnap_table_file(struct hsnap_reader *reader, hsnap_die_key key, uint64_t number);
 /* The function whose entries may include the key, or NULL. */
@@ -166,7 +185,8 @@ uint64_t hsnap_table_size(struct hsnap_reader *reader, uint32_t index);
 /* --- index.c --- */
 
 /* Types, variables, functions and ranges of all units. */
-HSNAP_CHECKED enum hsnap_code hsnap_index_units(struct hsnap_reader *reader, struct hsnap_error *err);
+HSNAP_CHECKED enum hsnap_code hsnap_index_units(struct hsnap_reader *reader, const struct hsnap_module_input *input,
+						  struct hsnap_error *err);
 /* Types and statics declared within a function, once. */
 void hsnap_index_walk_function(struct hsnap_reader *reader, struct hsnap_raw_function *function);
 /* --- statics.c --- */

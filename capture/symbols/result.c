@@ -357,7 +357,7 @@ static struct hsnap_result_cache *load_function(struct hsnap_reader *reader, hsn
 		return cache;
 	Dwarf_Die die = hsnap_die_at(reader->dies, function);
 	if (die)
-		cache->base = hsnap_die_frame_base(reader->dies, die);
+		cache->base = hsnap_die_frame_base(hsnap_dies_of(reader->dies, function), die);
 	hsnap_die_free(die);
 	hsnap_pcs_variables(reader, function, UINT64_MAX, &cache->variables);
 	return cache;

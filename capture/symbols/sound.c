@@ -22,9 +22,13 @@ struct hsnap_unit_kinds hsnap_sound_unit_kinds(struct hsnap_elf *elf)
 		struct hsnap_bytes unit = b;
 		uint16_t version = hsnap_bytes_u16(&unit);
 		uint8_t type = hsnap_bytes_u8(&unit);
+		/* GNU's way of DWARF 4 marks them by an attribute: here by what they cannot be without. */
+		kinds.skeletons |= version == 4 && hsnap_elf_find(elf, ".debug_addr");
 		if (version == 5 && !unit.bad) {
-			kinds.split |= type != DW_UT_compile && type != DW_UT_type && type != DW_UT_partial;
+			kinds.skeletons |= type == DW_UT_skeleton;
 			kinds.types |= type == DW_UT_type;
+			kinds.halves |= type == DW_UT_split_compile || type == DW_UT_split_type || !type ||
+					type > DW_UT_split_type;
 		}
 		if (!hsnap_bytes_get(&b, length))
 			break;

@@ -6,11 +6,12 @@
 #include "capture/symbols/elf_file.h"
 
 /*
- * Which kinds of units there are.  Of a split unit libdwarf searches for the other half, of a type
- * unit too where there is a supplementary file, and that search need not end where bytes are broken.
+ * Which kinds of units there are.  Of a unit in two halves, and of a type unit, libdwarf searches for
+ * more where there is a supplementary file, and that search need not end where bytes are broken.
  */
 struct hsnap_unit_kinds {
-	bool split, types;
+	bool skeletons, types;
+	bool halves; /* what belongs into a .dwo */
 };
 struct hsnap_unit_kinds hsnap_sound_unit_kinds(struct hsnap_elf *elf);
 

@@ -32,13 +32,14 @@ static bool looks_fixed(const struct hsnap_elf *program, const uint8_t *at, size
 /* By index into .debug_addr: the expression's length before it must fit. */
 static bool looks_indexed(const uint8_t *bytes, size_t at)
 {
-	return (bytes[at] == DW_OP_addrx || bytes[at] == DW_OP_GNU_addr_index) && at && bytes[at - 1] >= 2 &&
-	       bytes[at - 1] <= 4;
+	bool address = bytes[at] == DW_OP_addrx || bytes[at] == DW_OP_GNU_addr_index;
+	bool number = bytes[at] == DW_OP_constx || bytes[at] == DW_OP_GNU_const_index; /* thread-local ones */
+	return (address || number) && at && bytes[at - 1] >= 2 && bytes[at - 1] <= 4 + number;
 }
 
-void hsnap_statics_walk(struct hsnap_reader *reader)
+static void walk_file(struct hsnap_reader *reader, struct hsnap_dies *dies, hsnap_die_key start)
 {
-	struct hsnap_elf *elf = reader->dies->elf;
+	struct hsnap_elf *elf = dies->elf;
 	struct hsnap_elf_section *section = hsnap_elf_find(elf, ".debug_info");
 	uint64_t size;
 	const uint8_t *bytes = hsnap_elf_section_bytes(elf, section ? section : hsnap_elf_find(elf, ".zdebug_info"), &size);
@@ -47,8 +48,15 @@ void hsnap_statics_walk(struct hsnap_reader *reader)
 		if (!looks_fixed(reader->program, bytes + at, size - at) && !(indexed && looks_indexed(bytes, at)))
 			continue;
 		struct hsnap_raw_function *function =
-			hsnap_table_function(reader, hsnap_die_key_of(HSNAP_DIE_INFO, at));
+			hsnap_table_function(reader, start + at);
 		if (function)
 			hsnap_index_walk_function(reader, function);
 	}
+}
+
+void hsnap_statics_walk(struct hsnap_reader *reader)
+{
+	walk_file(reader, reader->dies, hsnap_die_key_of(HSNAP_DIE_INFO, 0));
+	for (uint64_t i = 0; i < reader->split.halves.num; i++)
+		walk_file(reader, &reader->split.halves.items[i]->dies, hsnap_die_key_of(HSNAP_DIE_SPLIT, i << HSNAP_DIE_SPLIT_SHIFT));
 }

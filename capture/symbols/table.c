@@ -118,11 +118,18 @@ static void tidy_path(char *path)
 	*to = '\0';
 }
 
-static void load_files(struct hsnap_reader *reader, hsnap_die_key unit)
+hsnap_die_key hsnap_table_lines(const struct hsnap_reader *reader, uint32_t unit)
 {
-	struct hsnap_dies *dies = hsnap_dies_of(reader->dies, unit);
-	Dwarf_Die die = hsnap_die_at(reader->dies, unit);
-	reader->files_unit = unit;
+	uint32_t skeleton = reader->units.items[unit].skeleton;
+	return skeleton ? reader->split.skeletons.items[skeleton - 1].key : reader->units.items[unit].key;
+}
+
+static void load_files(struct hsnap_reader *reader, uint32_t unit)
+{
+	hsnap_die_key key = hsnap_table_lines(reader, unit);
+	struct hsnap_dies *dies = hsnap_dies_of(reader->dies, key);
+	Dwarf_Die die = hsnap_die_at(reader->dies, key);
+	reader->files_unit = reader->units.items[unit].key;
 	reader->files.num = 0;
 	if (!die)
 		return;
@@ -145,7 +152,7 @@ hsnap_string hsnap_table_file(struct hsnap_reader *reader, hsnap_die_key key, ui
 	if (unit == UINT32_MAX)
 		return 0;
 	if (reader->files_unit != reader->units.items[unit].key)
-		load_files(reader, reader->units.items[unit].key);
+		load_files(reader, unit);
 	if (number < reader->files_base || number - reader->files_base >= reader->files.num)
 		return 0;
 	return reader->files.items[number - reader->files_base];

@@ -9,7 +9,10 @@
  * `struct entry *` means two different things in two files stays two types.
  *
  * A declaration is what its own unit defines under that name; else what all
- * definitions of that name in the module agree on; else it stays incomplete.
+ * definitions of that name in the module agree on; else what it is in those
+ * units in which the very lines that mention it here mention a definition (the
+ * same header's struct, the same typedef), if that is one; else it stays
+ * incomplete.
  */
 #include <string.h>
 
@@ -288,6 +291,136 @@ static bool resolve_declarations(struct unify *u, const struct definitions *list
 	return any;
 }
 
+/* --- declarations of names that mean several things --- */
+
+/* A line of source that mentions a type: a member that points to it, or a typedef. */
+struct mention {
+	uint64_t line;  /* hash of what is written there */
+	uint32_t index; /* of the type: a definition or a declaration */
+};
+
+struct mentions hsnap_vec_body(struct mention);
+
+static int compare_mentions(const void *a, const void *b)
+{
+	const struct mention *x = a, *y = b;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+static int compare_mentioned(const void *a, const void *b)
+{
+	const struct mention *x = a, *y = b;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Through pointers and arrays to what they are of. */
+static uint32_t innermost(const struct unify *u, uint32_t index)
+{
+	for (unsigned depth = 0; depth < 4; depth++) {
+		index = settled(u, index);
+		if (!index || index == HSNAP_UNKNOWN_TYPE)
+			return 0;
+		uint8_t kind = u->reader->types.items[index].kind;
+		if (kind != HSNAP_RAW_POINTER && kind != HSNAP_RAW_ARRAY)
+			break;
+		index = u->target[index];
+	}
+	return index == HSNAP_UNKNOWN_TYPE ? 0 : index;
+}
+
+static bool note_mentions(const struct unify *u, const uint8_t *contested, struct mentions *list)
+{
+	const struct hsnap_reader *reader = u->reader;
+	for (uint32_t i = 1; i < u->num; i++) {
+		const struct hsnap_raw_type *type = &reader->types.items[i];
+		if (!type->file)
+			continue;
+		if (type->kind == HSNAP_RAW_ALIAS) {
+			uint32_t to = type->flags & HSNAP_RAW_TYPEDEF ? innermost(u, hsnap_table_find(reader, type->ref)) : 0;
+			if (to && contested[to] &&
+			    !hsnap_vec_push(list, (struct mention){ shallow_hash(reader, type), to }))
+				return false;
+			continue;
+		}
+		uint64_t line = 0;
+		for (uint32_t m = 0; m < type->num_members; m++) {
+			uint32_t to = innermost(u, u->member[type->first_member + m]);
+			if (!to || !contested[to])
+				continue;
+			line = line ? line : shallow_hash(reader, type);
+			if (!hsnap_vec_push(list, (struct mention){ mix(line, m), to }))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* What the lines that mention a declaration mention elsewhere: a definition; 0: none, or several. */
+static uint32_t witnessed(const struct unify *u, const struct mentions *list, const struct mention *by_index,
+			  uint32_t declaration)
+{
+	const struct hsnap_raw_type *types = u->reader->types.items;
+	uint32_t found = 0;
+	for (size_t i = hsnap_first(list->num, n, by_index[n].index >= declaration);
+	     i < list->num && by_index[i].index == declaration; i++) {
+		uint64_t line = by_index[i].line;
+		for (size_t k = hsnap_first(list->num, n, list->items[n].line >= line);
+		     k < list->num && list->items[k].line == line; k++) {
+			uint32_t other = list->items[k].index;
+			if (types[other].kind == HSNAP_RAW_DECLARATION || types[other].name != types[declaration].name)
+				continue;
+			if (found && u->hash[found] != u->hash[other])
+				return 0;
+			found = other;
+		}
+	}
+	return found && fits_declaration(&types[declaration], &types[found]) ? found : 0;
+}
+
+/* Declarations of names with several definitions; true: some were settled. */
+static bool resolve_contested(struct unify *u, const struct definitions *list, bool *ok)
+{
+	struct hsnap_reader *reader = u->reader;
+	struct mentions mentions = { 0 };
+	uint8_t *contested = calloc(u->num, 1);
+	bool any = false, changed = false;
+	*ok = contested != NULL;
+	for (uint32_t i = 1; *ok && i < u->num; i++) {
+		const struct hsnap_raw_type *type = &reader->types.items[i];
+		size_t first, end;
+		if (type->kind != HSNAP_RAW_DECLARATION || type->aliased || !type->name)
+			continue;
+		find_definitions(list, type->name, &first, &end);
+		contested[i] = end - first > 1;
+		any |= end - first > 1;
+		for (size_t k = first; k < end && end - first > 1; k++)
+			contested[list->items[k].index] = 1;
+	}
+	if (any)
+		*ok = note_mentions(u, contested, &mentions);
+	struct mention *by_index = mentions.num ? calloc(mentions.num, sizeof(*by_index)) : NULL;
+	any = mentions.num != 0;
+	*ok = *ok && (by_index || !any);
+	if (*ok && any) {
+		qsort(mentions.items, mentions.num, sizeof(*mentions.items), compare_mentions);
+		memcpy(by_index, mentions.items, mentions.num * sizeof(*by_index));
+		qsort(by_index, mentions.num, sizeof(*by_index), compare_mentioned);
+	}
+	for (uint32_t i = 1; *ok && any && i < u->num; i++) {
+		struct hsnap_raw_type *type = &reader->types.items[i];
+		if (!contested[i] || type->kind != HSNAP_RAW_DECLARATION)
+			continue;
+		type->aliased = witnessed(u, &mentions, by_index, i);
+		changed |= type->aliased != 0;
+	}
+	hsnap_vec_deinit(&mentions);
+	free(by_index);
+	free(contested);
+	return changed;
+}
+
 /*
  * A type unit's signature looks at the names only of what pointers point to: where two files mean
  * two things by one name the linker keeps one file's unit, and the other file's pointers lie.
@@ -557,6 +690,8 @@ enum hsnap_code hsnap_unify_all(struct hsnap_reader *reader, struct hsnap_error 
 		changed = !pass && doubt_type_units(&u, &list);
 		/* The last pass settles no more, so that the classes are those of what was settled. */
 		changed |= pass < MAX_PASSES && resolve_declarations(&u, &list);
+		if (!changed && pass < MAX_PASSES)
+			changed = resolve_contested(&u, &list, &ok);
 	}
 	if (ok)
 		ok = find_firsts(&u) && write_all(&u) && !reader->no_memory;

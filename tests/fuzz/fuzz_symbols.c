@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "capture/symbols/answer.h"
+#include "capture/symbols/child.h"
 #include "capture/symbols/module.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -81,6 +82,16 @@ static void send_and_receive(const struct hsnap_symbols *sent)
 	hsnap_vec_deinit(&target.modules);
 }
 
+/* The other halves of its units, and the package of them, are in the very file too. */
+static uint8_t get_split(void *context, uint32_t what, uint32_t attempt, const char *path,
+			 struct hsnap_module_bytes *ret)
+{
+	(void)what;
+	(void)path;
+	*ret = *(const struct hsnap_module_bytes *)context;
+	return attempt ? HSNAP_REPLY_END : HSNAP_REPLY_FILE;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct hsnap_ask asks[NUM_ASKS];
@@ -88,10 +99,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct hsnap_error err;
 	for (unsigned i = 0; i < NUM_ASKS; i++)
 		asks[i] = (struct hsnap_ask){ 0x280 + 11 * i, i & 7 };
+	struct hsnap_module_bytes self = { bytes, size };
 	/* Its own debug info, and once more as another's debug file and supplementary file. */
 	struct hsnap_module_input input = {
 		.program = bytes, .program_size = size, .debug = bytes, .debug_size = size, .alt = bytes, .alt_size = size,
-		.asks = asks, .num_asks = NUM_ASKS,
+		.asks = asks, .num_asks = NUM_ASKS, .get_split = get_split, .context = &self,
 	};
 	enum hsnap_code code = hsnap_module_read(&input, symbols, &err);
 	require(code == HSNAP_OK || code == HSNAP_NO_MEMORY);

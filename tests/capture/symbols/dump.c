@@ -2,8 +2,10 @@
 /*
  * dump.c - print what capture/symbols makes of files, to look at it by hand.
  *
- *	symbols-dump FILE [FILE]... [@PC[:lre]]...
+ *	symbols-dump [--facts] [--root DIR] FILE [FILE]... [@PC[:lre]]...
  *
+ * With --facts nothing that two builds of one program may differ in: a line a fact.  --root is where
+ * our own debug files are looked for, instead of /.
  * Each file is a module at bias 0 but the first's PCs are what can be asked: addresses of its
  * headers; l asks for locals, r for who gets the result of the call that returns there, e says
  * that it is no return address.
@@ -99,6 +101,81 @@ static void print_all(const struct hsnap_symbols *s)
 	       s->results.num, s->strings.num);
 }
 
+/* --- facts --- */
+
+/* A type as it is the same for every compiler: scalars by size, others by name. */
+static void print_fact_type(const struct hsnap_symbols *s, hsnap_dtype_id id, unsigned depth)
+{
+	const struct hsnap_dtype *t = hsnap_dtype(s, id);
+	if ((t->kind == HSNAP_DTYPE_POINTER || t->kind == HSNAP_DTYPE_ARRAY) && depth < 8) {
+		print_fact_type(s, t->target, depth + 1);
+		if (t->kind == HSNAP_DTYPE_ARRAY)
+			printf("[%lu]", t->count);
+		else
+			printf(t->flags & HSNAP_DTYPE_REFERENCE ? "&" : "*");
+	} else if (t->kind == HSNAP_DTYPE_SCALAR) {
+		printf("scalar%lu", t->size);
+	} else if (t->kind == HSNAP_DTYPE_STRUCT || t->kind == HSNAP_DTYPE_UNION) {
+		printf("%s:%lu", t->name ? text(s, t->name) : "{}", t->size);
+	} else {
+		printf("%s", kinds[t->kind]);
+	}
+}
+
+static void print_facts(const struct hsnap_symbols *s)
+{
+	for (hsnap_dtype_id id = 1; id < s->types.num; id++) {
+		const struct hsnap_dtype *t = hsnap_dtype(s, id);
+		if ((t->kind != HSNAP_DTYPE_STRUCT && t->kind != HSNAP_DTYPE_UNION) || !t->name)
+			continue;
+		printf("type %s: %s of %lu%s%s%s\n", text(s, t->name), kinds[t->kind], t->size,
+		       t->flags & HSNAP_DTYPE_POLYMORPHIC ? " polymorphic" : "", t->flags & HSNAP_DTYPE_FLEXIBLE ? " flexible" : "",
+		       t->flags & HSNAP_DTYPE_WRAPPED ? " wrapped" : "");
+		for (uint32_t i = 0; i < t->num_members; i++) {
+			const struct hsnap_dmember *m = &s->members.items[t->first_member + i];
+			printf("member %s.%s%s: %lu ", text(s, t->name),
+			       m->flags & HSNAP_DMEMBER_VPTR ? "vptr" : text(s, m->name), m->flags & HSNAP_DMEMBER_BASE ? "base" : "",
+			       m->offset);
+			print_fact_type(s, m->type, 0);
+			printf("\n");
+		}
+		for (uint32_t i = 0; i < t->num_arguments; i++) {
+			printf("argument %s.%u: ", text(s, t->name), i);
+			print_fact_type(s, s->arguments.items[t->first_argument + i], 0);
+			printf("\n");
+		}
+	}
+	for (size_t i = 0; i < s->variables.num; i++) {
+		const struct hsnap_dvariable *v = &s->variables.items[i];
+		printf("variable %s%s%s%s at %s%s: ", text(s, v->function), v->function ? "/" : "", text(s, v->name),
+		       v->thread_local_ ? " thread-local" : "", text(s, v->source), v->external ? "" : " static");
+		print_fact_type(s, v->type, 0);
+		printf("\n");
+	}
+	for (size_t i = 0; i < s->vtables.num; i++)
+		printf("vtable %s: %s\n", text(s, s->vtables.items[i].class_name), s->vtables.items[i].type ? "known" : "unknown");
+}
+
+static void print_pc_facts(const struct hsnap_symbols *s, const struct hsnap_dpc *pc)
+{
+	printf("pc %lx%s\n", pc->pc, pc->returns_result ? " returns the result" : "");
+	for (uint32_t i = 0; i < pc->num_frames; i++)
+		printf("frame %lx %u %s at %s\n", pc->pc, i, text(s, s->frames.items[pc->first_frame + i].function),
+		       text(s, s->frames.items[pc->first_frame + i].source));
+	for (uint32_t i = 0; i < pc->num_locals; i++) {
+		const struct hsnap_dlocal *l = &s->locals.items[pc->first_local + i];
+		printf("local %lx %s of %s in %u %u %ld: ", pc->pc, text(s, l->name), text(s, l->function), l->place, l->number,
+		       l->offset);
+		print_fact_type(s, l->type, 0);
+		printf("\n");
+	}
+	for (uint32_t i = 0; i < pc->num_results; i++) {
+		printf("result %lx ", pc->pc);
+		print_fact_type(s, s->results.items[pc->first_result + i].pointee, 0);
+		printf("\n");
+	}
+}
+
 static int compare_asks(const void *a, const void *b)
 {
 	const struct hsnap_ask *x = a, *y = b;
@@ -108,12 +185,22 @@ static int compare_asks(const void *a, const void *b)
 int main(int argc, char **argv)
 {
 	struct hsnap_target *target = files_target();
-	struct hsnap_ask asks[512];
-	size_t num_asks = 0;
+	static struct hsnap_ask asks[2048];
+	struct hsnap_child_options options = { 0 };
+	size_t num_asks = 0, num_files = 0;
+	bool facts = false;
 	for (int i = 1; i < argc; i++) {
 		char *end;
+		if (!strcmp(argv[i], "--facts")) {
+			facts = true;
+			continue;
+		}
+		if (!strcmp(argv[i], "--root") && i + 1 < argc) {
+			options.debug_root = argv[++i];
+			continue;
+		}
 		if (*argv[i] != '@') {
-			files_add(target, argv[i], (uint64_t)(i - 1) << 40);
+			files_add(target, argv[i], num_files++ << 40);
 			continue;
 		}
 		if (num_asks == sizeof(asks) / sizeof(*asks))
@@ -126,11 +213,18 @@ int main(int argc, char **argv)
 	qsort(asks, num_asks, sizeof(*asks), compare_asks);
 	struct hsnap_symbols *symbols;
 	struct hsnap_error err;
-	enum hsnap_code code = hsnap_symbols_load(target, asks, num_asks, &symbols, &err);
+	enum hsnap_code code = hsnap_symbols_load_with(target, asks, num_asks, &options, &symbols, &err);
 	if (code)
 		fprintf(stderr, "%s\n", err.message);
-	else
+	else if (!facts)
 		print_all(symbols);
+	for (size_t i = 1; !code && facts && i < symbols->modules.num; i++)
+		printf("module: %s '%s'\n", symbols->modules.items[i].has_types ? "types" : "no types",
+		       text(symbols, symbols->modules.items[i].note));
+	if (!code && facts)
+		print_facts(symbols);
+	for (size_t i = 0; !code && facts && i < symbols->pcs.num; i++)
+		print_pc_facts(symbols, &symbols->pcs.items[i]);
 	if (!code)
 		hsnap_symbols_destroy(symbols);
 	hsnap_target_close(target);

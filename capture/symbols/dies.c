@@ -10,8 +10,8 @@
 /* What libdwarf is shown of a file: these sections and no others, inflated. */
 static const char *const shown[] = {
 	".debug_info", ".debug_types", ".debug_abbrev", ".debug_line", ".debug_line_str",
-	".debug_str", ".debug_str_offsets", ".debug_addr", ".debug_loc", ".debug_loclists",
-	".debug_ranges", ".debug_rnglists", ".debug_frame", ".eh_frame",
+	".debug_str", ".debug_str_offsets", ".debug_addr", ".debug_loc", ".debug_ranges",
+	".debug_frame", ".eh_frame",
 };
 
 static const char *shown_name(const char *name)
@@ -32,8 +32,6 @@ static int get_section_info(void *object, Dwarf_Half index, Dwarf_Obj_Access_Sec
 		return DW_DLV_NO_ENTRY;
 	const char *name = shown_name(elf->sections[index].name);
 	uint64_t size = hsnap_elf_section_size(elf, &elf->sections[index]);
-	if (name && strstr(name, "lists") && !hsnap_sound_lists(elf, &elf->sections[index]))
-		size = 0;
 	if (name && size) { /* inflated when it is loaded, if ever */
 		ret->name = name;
 		ret->size = size;
@@ -550,13 +548,13 @@ bool hsnap_die_next_unit(struct hsnap_dies *dies, bool types, struct hsnap_die_u
 	return true;
 }
 
-void hsnap_die_read_skeleton(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_die_skeleton *ret)
+void hsnap_die_read_bases(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_die_bases *ret)
 {
 	Dwarf_Attribute *list = NULL;
 	Dwarf_Signed num = 0;
 	Dwarf_Error error = NULL;
 	Dwarf_Addr low = 0;
-	*ret = (struct hsnap_die_skeleton){ 0 };
+	*ret = (struct hsnap_die_bases){ 0 };
 	if (good(dies, dwarf_lowpc(die, &low, &error), error))
 		ret->low_pc = low;
 	error = NULL;
@@ -574,12 +572,15 @@ void hsnap_die_read_skeleton(struct hsnap_dies *dies, Dwarf_Die die, struct hsna
 			ret->name = read_string(dies, list[i], form);
 		else if (what == DW_AT_comp_dir)
 			ret->folder = read_string(dies, list[i], form);
-		else if (what == DW_AT_addr_base || what == DW_AT_GNU_addr_base || what == DW_AT_GNU_ranges_base)
+		else if (what == DW_AT_addr_base || what == DW_AT_GNU_addr_base || what == DW_AT_GNU_ranges_base ||
+			 what == DW_AT_rnglists_base || what == DW_AT_loclists_base)
 			offset = good(dies, dwarf_global_formref(list[i], &offset, &error), error) ? offset : UINT64_MAX;
-		if (what == DW_AT_GNU_ranges_base)
-			ret->ranges_base = offset;
+		if (what == DW_AT_GNU_ranges_base || what == DW_AT_rnglists_base)
+			ret->ranges = offset;
+		else if (what == DW_AT_loclists_base)
+			ret->locations = offset;
 		else if (what == DW_AT_addr_base || what == DW_AT_GNU_addr_base)
-			ret->address_base = offset;
+			ret->addresses = offset;
 		dwarf_dealloc_attribute(list[i]);
 	}
 	dwarf_dealloc(dies->dbg, list, DW_DLA_LIST);

@@ -13,6 +13,7 @@
 #include <libdwarf/libdwarf.h>
 
 #include "capture/symbols/elf_file.h"
+#include "capture/symbols/lists.h"
 
 /* Where an entry lies: the section in the high bits, the offset in the low ones.  0: none. */
 typedef uint64_t hsnap_die_key;
@@ -39,7 +40,6 @@ static inline enum hsnap_die_section hsnap_die_section_of(hsnap_die_key key)
 	return (enum hsnap_die_section)(key >> 60);
 }
 
-struct hsnap_lists;
 struct hsnap_split_halves;
 
 /* One file open in libdwarf.  Does not move: libdwarf keeps its address. */
@@ -55,6 +55,9 @@ struct hsnap_dies {
 	uint32_t half;
 	struct hsnap_dies *root;
 	const struct hsnap_lists *lists;
+	/* How those of the unit that was asked about last are read: places.c. */
+	struct hsnap_lists unit_lists;
+	uint64_t unit_offset; /* of its entry, 0: none yet */
 };
 
 /* HSNAP_NOT_FOUND: the file has no debug info.  `alt` is borrowed until _deinit. */
@@ -134,11 +137,14 @@ struct hsnap_die_unit {
 bool hsnap_die_next_unit(struct hsnap_dies *dies, bool types, struct hsnap_die_unit *ret,
 			 bool *ret_whole);
 
-/* What a skeleton says of the other half: DWARF 5, 3.1.2, and GNU's way of DWARF 4. */
-struct hsnap_die_skeleton {
-	const char *name, *folder; /* borrowed from the section, or NULL */
-	uint64_t address_base, ranges_base, low_pc;
+/*
+ * Where in other sections a unit's things begin, and of a skeleton where the other half is: DWARF 5,
+ * 3.1.1 to 3.1.3, and GNU's way of DWARF 4.  What it does not say is 0, what makes no sense UINT64_MAX.
+ */
+struct hsnap_die_bases {
+	const char *name, *folder; /* of the other half: borrowed from the section, or NULL */
+	uint64_t addresses, ranges, locations, low_pc;
 };
-void hsnap_die_read_skeleton(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_die_skeleton *ret);
+void hsnap_die_read_bases(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_die_bases *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lists.c - range and location lists of a split unit: DWARF 5, 2.6.2, 2.17.3, 7.25, 7.29. */
+/* lists.c - range and location lists: DWARF 5, 2.6.2, 2.17.3, 7.25, 7.29; GNU's DebugFission for DWARF 4. */
 #include "capture/symbols/lists.h"
 
 #include <libdwarf/dwarf.h>
@@ -7,26 +7,26 @@
 #include "snapshot/base/bytes.h"
 
 #define MAX_ENTRIES 65536
-#define HEADER 12 /* bytes before the offsets of the lists, in a table of 32 bits */
 
 /* The list's bytes up to the end of the section. */
-static struct hsnap_bytes list_at(const uint8_t *section, uint64_t size, uint64_t where, bool indexed)
+static struct hsnap_bytes list_at(const uint8_t *section, uint64_t size, uint64_t base, bool wide, uint64_t where,
+				  bool indexed)
 {
 	struct hsnap_bytes none = { .bad = true };
 	if (!section)
 		return none;
 	if (indexed) {
-		struct hsnap_bytes header = hsnap_bytes(section, size);
-		uint32_t length = hsnap_bytes_u32(&header);
-		uint16_t version = hsnap_bytes_u16(&header);
-		hsnap_bytes_u16(&header); /* sizes of addresses and segments */
-		uint32_t num = hsnap_bytes_u32(&header);
-		if (header.bad || length == UINT32_MAX || version != 5 || where >= num ||
-		    !hsnap_bytes_get(&header, where * 4))
+		/* How many there are stands in the four bytes before. */
+		if (base < HSNAP_LISTS_HEADER || base > size)
 			return none;
-		where = HEADER + (uint64_t)hsnap_bytes_u32(&header);
-		if (header.bad)
+		struct hsnap_bytes table = hsnap_bytes(section + base - 4, size - base + 4);
+		uint32_t num = hsnap_bytes_u32(&table);
+		if (where >= num || !hsnap_bytes_get(&table, where * (wide ? 8 : 4)))
 			return none;
+		uint64_t offset = wide ? hsnap_bytes_u64(&table) : hsnap_bytes_u32(&table);
+		if (table.bad || offset > size - base)
+			return none;
+		where = base + offset;
 	}
 	return where < size ? hsnap_bytes(section + where, size - where) : none;
 }
@@ -98,7 +98,7 @@ static enum entry_kind read_entry(const struct hsnap_lists *lists, struct hsnap_
 void hsnap_lists_ranges(const struct hsnap_lists *lists, uint64_t where, bool indexed,
 			bool (*see)(void *context, uint64_t low, uint64_t high), void *context)
 {
-	struct hsnap_bytes b = list_at(lists->ranges, lists->ranges_size, where, indexed);
+	struct hsnap_bytes b = list_at(lists->ranges, lists->ranges_size, lists->ranges_base, lists->wide, where, indexed);
 	uint64_t base = lists->low_pc, low = 0, high = 0;
 	for (unsigned i = 0; i < MAX_ENTRIES; i++) {
 		enum entry_kind kind = read_entry(lists, &b, hsnap_bytes_u8(&b), &base, &low, &high);
@@ -145,7 +145,8 @@ void hsnap_lists_locations(const struct hsnap_lists *lists, unsigned version, ui
 			   void (*see)(void *context, uint64_t low, uint64_t high, const uint8_t *bytes, size_t size),
 			   void *context)
 {
-	struct hsnap_bytes b = list_at(lists->locations, lists->locations_size, where, indexed);
+	struct hsnap_bytes b = list_at(lists->locations, lists->locations_size, lists->locations_base, lists->wide, where,
+				       indexed);
 	uint64_t base = lists->low_pc, low = 0, high = 0;
 	for (unsigned i = 0; i < MAX_ENTRIES && !b.bad; i++) {
 		if (version < 5) {

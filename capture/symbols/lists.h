@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lists.h - range and location lists of a split unit; private to this folder.
+ * lists.h - range and location lists of DWARF 5, and of GNU's split DWARF 4; private to this folder.
  *
- * The addresses that such a list names by number lie in the other half of the unit, which libdwarf
- * cannot be given without a search that need not end (sound.h): so these lists are read here.
+ * libdwarf (20210528) believes the offsets in a table of such lists, and reads wherever they lead.
+ * And of a unit in two halves the addresses that a list names by number lie in the other half, which
+ * it cannot be given without a search that need not end (sound.h).  So these lists are read here,
+ * and libdwarf is shown none.
  */
 #ifndef HSNAP_CAPTURE_SYMBOLS_LISTS_H
 #define HSNAP_CAPTURE_SYMBOLS_LISTS_H
@@ -17,9 +19,13 @@ struct hsnap_lists {
 	const uint8_t *addresses; /* .debug_addr from the unit's first on */
 	uint64_t addresses_size;
 	uint64_t low_pc;          /* what offsets count from, unless a list says otherwise */
-	const uint8_t *ranges, *locations; /* the unit's part of .debug_rnglists and .debug_loclists (or .debug_loc) */
+	const uint8_t *ranges, *locations; /* .debug_rnglists and .debug_loclists (or .debug_loc), or the unit's part */
 	uint64_t ranges_size, locations_size;
+	uint64_t ranges_base, locations_base; /* where in there the offsets of the unit's lists are */
+	bool wide;                /* those are of 64 bits */
 };
+
+#define HSNAP_LISTS_HEADER 12 /* where they are in a part that begins with its header, of 32 bits */
 
 /**
  * Call see() for each range of code that a list of DWARF 5 names, until it answers false.

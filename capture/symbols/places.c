@@ -46,32 +46,6 @@ static bool low_pc(struct hsnap_dies *dies, Dwarf_Die die, uint64_t *ret)
 	return ok;
 }
 
-static void see_rnglist(struct hsnap_dies *dies, Dwarf_Attribute attribute, unsigned form, uint64_t value,
-			see_range *see, void *context)
-{
-	Dwarf_Rnglists_Head head = NULL;
-	Dwarf_Unsigned count = 0, where = 0;
-	Dwarf_Error error = NULL;
-	if (!good(dies, dwarf_rnglists_get_rle_head(attribute, (Dwarf_Half)form, value, &head, &count, &where,
-						    &error), error))
-		return;
-	for (Dwarf_Unsigned i = 0; i < count && i < MAX_RANGES; i++) {
-		unsigned len = 0, kind = 0;
-		Dwarf_Unsigned raw1, raw2, low = 0, high = 0;
-		Dwarf_Bool unavailable = 0;
-		error = NULL;
-		if (!good(dies, dwarf_get_rnglists_entry_fields_a(head, i, &len, &kind, &raw1, &raw2, &unavailable,
-								  &low, &high, &error), error) ||
-		    kind == DW_RLE_end_of_list)
-			break;
-		if (unavailable || kind == DW_RLE_base_address || kind == DW_RLE_base_addressx)
-			continue;
-		if (low < high && !see(context, low, high))
-			break;
-	}
-	dwarf_dealloc_rnglists_head(head);
-}
-
 /* The unit's own low_pc: what DWARF 4's range lists count from. */
 static uint64_t unit_base(struct hsnap_dies *dies, Dwarf_Die die)
 {
@@ -88,6 +62,49 @@ static uint64_t unit_base(struct hsnap_dies *dies, Dwarf_Die die)
 		base = 0;
 	hsnap_die_free(unit);
 	return base;
+}
+
+static const uint8_t *section_bytes(struct hsnap_elf *elf, const char *name, const char *old_name, uint64_t *ret_size)
+{
+	struct hsnap_elf_section *section = hsnap_elf_find(elf, name);
+	return hsnap_elf_section_bytes(elf, section ? section : hsnap_elf_find(elf, old_name), ret_size);
+}
+
+/* How the lists of an entry's unit are read. */
+static const struct hsnap_lists *lists_of(struct hsnap_dies *dies, Dwarf_Die die)
+{
+	Dwarf_Off at = 0;
+	Dwarf_Die unit = NULL;
+	Dwarf_Error error = NULL;
+	struct hsnap_die_bases bases;
+	struct hsnap_lists *lists = &dies->unit_lists;
+	if (dies->lists)
+		return dies->lists;
+	if (!good(dies, dwarf_CU_dieoffset_given_die(die, &at, &error), error) || at == dies->unit_offset)
+		return lists;
+	*lists = (struct hsnap_lists){ 0 };
+	dies->unit_offset = at;
+	error = NULL;
+	if (!good(dies, dwarf_offdie_b(dies->dbg, at, dwarf_get_die_infotypes_flag(die), &unit, &error), error))
+		return lists;
+	Dwarf_Half version = 0, offset_size = 0;
+	dwarf_get_version_of_die(unit, &version, &offset_size);
+	hsnap_die_read_bases(dies, unit, &bases);
+	hsnap_die_free(unit);
+	lists->low_pc = bases.low_pc;
+	lists->wide = offset_size == 8;
+	lists->ranges_base = bases.ranges;
+	lists->locations_base = bases.locations;
+	lists->ranges = section_bytes(dies->elf, ".debug_rnglists", ".zdebug_rnglists", &lists->ranges_size);
+	lists->locations = section_bytes(dies->elf, ".debug_loclists", ".zdebug_loclists", &lists->locations_size);
+	lists->addresses = section_bytes(dies->elf, ".debug_addr", ".zdebug_addr", &lists->addresses_size);
+	if (bases.addresses > lists->addresses_size)
+		lists->addresses = NULL;
+	if (lists->addresses) {
+		lists->addresses += bases.addresses;
+		lists->addresses_size -= bases.addresses;
+	}
+	return lists;
 }
 
 static void see_old_ranges(struct hsnap_dies *dies, Dwarf_Die die, uint64_t offset, see_range *see,
@@ -130,10 +147,8 @@ void hsnap_die_ranges(struct hsnap_dies *dies, Dwarf_Die die, see_range *see, vo
 		} else {
 			ok = good(dies, dwarf_formudata(attribute, &value, &error), error);
 		}
-		if (ok && version >= 5 && dies->lists)
-			hsnap_lists_ranges(dies->lists, value, form != DW_FORM_sec_offset, see, context);
-		else if (ok && version >= 5)
-			see_rnglist(dies, attribute, form, value, see, context);
+		if (ok && version >= 5)
+			hsnap_lists_ranges(lists_of(dies, die), value, form != DW_FORM_sec_offset, see, context);
 		else if (ok)
 			see_old_ranges(dies, die, value, see, context);
 		dwarf_dealloc_attribute(attribute);
@@ -393,8 +408,7 @@ static void see_listed(void *context, uint64_t low, uint64_t high, const uint8_t
 		see_operations(ops, num, &location, listed->see, listed->context);
 }
 
-/* A list of a unit in two halves. */
-static void see_own_list(struct hsnap_dies *dies, Dwarf_Die die, Dwarf_Attribute attribute, unsigned form,
+static void see_list(struct hsnap_dies *dies, Dwarf_Die die, Dwarf_Attribute attribute, unsigned form,
 			 see_location *see, void *context)
 {
 	struct see_listed listed = { see, context };
@@ -407,7 +421,7 @@ static void see_own_list(struct hsnap_dies *dies, Dwarf_Die die, Dwarf_Attribute
 	bool ok = indexed ? good(dies, dwarf_formudata(attribute, &index, &error), error)
 			  : good(dies, dwarf_global_formref(attribute, &offset, &error), error);
 	if (ok)
-		hsnap_lists_locations(dies->lists, version, indexed ? index : offset, indexed, see_listed, &listed);
+		hsnap_lists_locations(lists_of(dies, die), version, indexed ? index : offset, indexed, see_listed, &listed);
 }
 
 void hsnap_die_locations(struct hsnap_dies *dies, Dwarf_Die die, unsigned what,
@@ -424,8 +438,10 @@ void hsnap_die_locations(struct hsnap_dies *dies, Dwarf_Die die, unsigned what,
 		      form == DW_FORM_block2;
 	bool list = form == DW_FORM_sec_offset || form == DW_FORM_loclistx || form == DW_FORM_data4 ||
 		    form == DW_FORM_data8;
-	if (list && dies->lists)
-		see_own_list(dies, die, attribute, form, see, context);
+	Dwarf_Half version = 0, offset_size = 0;
+	dwarf_get_version_of_die(die, &version, &offset_size);
+	if (list && (version >= 5 || dies->lists))
+		see_list(dies, die, attribute, form, see, context);
 	else if ((single || list) && good(dies, dwarf_get_loclist_c(attribute, &head, &num, &error), error)) {
 		for (Dwarf_Unsigned i = 0; i < num && i < MAX_RANGES; i++) {
 			Dwarf_Small kind = 0, source = 0;

@@ -35,30 +35,3 @@ struct hsnap_unit_kinds hsnap_sound_unit_kinds(struct hsnap_elf *elf)
 	}
 	return kinds;
 }
-
-bool hsnap_sound_lists(struct hsnap_elf *elf, struct hsnap_elf_section *section)
-{
-	uint64_t size;
-	const uint8_t *bytes = hsnap_elf_section_bytes(elf, section, &size);
-	if (!bytes)
-		return false;
-	struct hsnap_bytes b = hsnap_bytes(bytes, size);
-	while (hsnap_bytes_left(&b)) {
-		uint64_t length = hsnap_bytes_u32(&b), offset_size = 4;
-		if (length == UINT32_MAX) {
-			length = hsnap_bytes_u64(&b);
-			offset_size = 8;
-		}
-		const void *whole = hsnap_bytes_get(&b, length);
-		if (!whole)
-			return false;
-		struct hsnap_bytes part = hsnap_bytes(whole, length);
-		uint16_t version = hsnap_bytes_u16(&part);
-		uint8_t address_size = hsnap_bytes_u8(&part), segment_size = hsnap_bytes_u8(&part);
-		uint64_t offsets = hsnap_bytes_u32(&part);
-		if (part.bad || version != 5 || address_size != 8 || segment_size ||
-		    offsets > hsnap_bytes_left(&part) / offset_size)
-			return false;
-	}
-	return true;
-}

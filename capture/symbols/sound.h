@@ -15,10 +15,4 @@ struct hsnap_unit_kinds {
 };
 struct hsnap_unit_kinds hsnap_sound_unit_kinds(struct hsnap_elf *elf);
 
-/*
- * Do the headers of .debug_rnglists or .debug_loclists fit from the first to the last?  Of a
- * broken one libdwarf frees what it had read of the others, and then once more.
- */
-bool hsnap_sound_lists(struct hsnap_elf *elf, struct hsnap_elf_section *section);
-
 #endif

@@ -41,11 +41,11 @@ struct hsnap_dies *hsnap_split_half(const struct hsnap_split_halves *halves, uin
 
 void hsnap_split_add(struct hsnap_reader *reader, struct hsnap_dies *dies, Dwarf_Die die, uint64_t id)
 {
-	struct hsnap_die_skeleton said;
-	hsnap_die_read_skeleton(dies, die, &said);
+	struct hsnap_die_bases said;
+	hsnap_die_read_bases(dies, die, &said);
 	struct hsnap_split_skeleton skeleton = {
-		.key = hsnap_die_key_here(dies, die), .id = id, .address_base = said.address_base,
-		.ranges_base = said.ranges_base, .low_pc = said.low_pc,
+		.key = hsnap_die_key_here(dies, die), .id = id, .address_base = said.addresses,
+		.ranges_base = said.ranges, .low_pc = said.low_pc,
 	};
 	if (said.name && *said.name != '/' && said.folder)
 		skeleton.path = hsnap_strings_addf(&reader->strings, "%.4000s/%.4000s", said.folder, said.name);
@@ -124,6 +124,7 @@ static bool add_half(struct hsnap_reader *reader, struct hsnap_elf *file, const 
 	half->lists.locations_size = locations.size;
 	half->lists.ranges = slices[PART_RNGLISTS].bytes;
 	half->lists.ranges_size = slices[PART_RNGLISTS].size;
+	half->lists.ranges_base = half->lists.locations_base = HSNAP_LISTS_HEADER;
 	half->skeleton = skeleton;
 	half->owner = owner;
 	if (hsnap_dies_init_half(&half->dies, &half->elf, (uint32_t)split->halves.num, reader->dies, &half->lists, &err)) {

@@ -234,6 +234,13 @@ static const struct {
 	{ "a prefix is not a folder", HSNAP_OPEN_ALT, 0, "/usr/lib/debug2/x", "", "" },
 	{ "build id", HSNAP_OPEN_BUILD_ID, 0, "\x12\x34\x56", "", "/usr/lib/debug/.build-id/12/3456.debug" },
 	{ "a short build id", HSNAP_OPEN_BUILD_ID, 0, "\x12", "", "" },
+	{ "half where it was compiled", HSNAP_OPEN_DWO, 0, "/build/obj/a.dwo", "", "/build/obj/a.dwo" },
+	{ "half beside the program", HSNAP_OPEN_DWO, 1, "/build/obj/a.dwo", "", "/opt/app/bin/a.dwo" },
+	{ "half of another name", HSNAP_OPEN_DWO, 0, "/etc/shadow", "", "" },
+	{ "half in a folder of that name", HSNAP_OPEN_DWO, 0, "/etc/a.dwo/shadow", "", "" },
+	{ "half from nowhere", HSNAP_OPEN_DWO, 0, "a.dwo", "", "" },
+	{ "package beside", HSNAP_OPEN_DWP, 0, "", "", "/opt/app/bin/server.dwp" },
+	{ "package mirrored", HSNAP_OPEN_DWP, 1, "", "", "/usr/lib/debug/opt/app/bin/server.dwp" },
 	{ "unknown", 99, 0, "x", "", "" },
 };
 #define NUM_ROWS (sizeof(rows) / sizeof(*rows))

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #define MAX_ADDED 16 /* sections of a file that is no file */
@@ -185,6 +187,16 @@ static uint64_t size_inflated(const struct hsnap_elf *elf, const struct hsnap_el
 	return size > MAX_INFLATED || size / 1032 > section->size ? 0 : size;
 }
 
+/* What has been inflated is not needed as it was: half of all memory, where debug info is compressed. */
+static void let_go(const struct hsnap_elf *elf, const struct hsnap_elf_section *section)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = ((uintptr_t)elf->bytes + section->offset + page - 1) & ~(page - 1);
+	uintptr_t end = ((uintptr_t)elf->bytes + section->offset + section->size) & ~(page - 1);
+	if (elf->mapped && start < end)
+		madvise((void *)start, end - start, MADV_DONTNEED);
+}
+
 static bool inflate_section(struct hsnap_elf *elf, struct hsnap_elf_section *section)
 {
 	uint64_t header, size = size_inflated(elf, section, &header);
@@ -196,6 +208,7 @@ static bool inflate_section(struct hsnap_elf *elf, struct hsnap_elf_section *sec
 		return false;
 	}
 	section->inflated = to;
+	let_go(elf, section);
 	return true;
 }
 

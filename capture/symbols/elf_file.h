@@ -39,6 +39,7 @@ struct hsnap_elf {
 	uint64_t tls_address, tls_size; /* PT_TLS, 0: none */
 	uint8_t build_id[32];
 	uint8_t build_id_size;
+	bool mapped; /* set by whoever knows: the bytes are a file's, and come back when they are let go */
 };
 
 HSNAP_CHECKED enum hsnap_code hsnap_elf_init(struct hsnap_elf *elf, const void *bytes, size_t size,

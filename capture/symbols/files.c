@@ -276,7 +276,7 @@ static bool answer_module(const struct hsnap_child_job *job, uint32_t module)
 			.program = files.program.bytes, .program_size = files.program.size,
 			.debug = files.debug.bytes, .debug_size = files.debug.size,
 			.alt = files.alt.bytes, .alt_size = files.alt.size,
-			.other_build = files.other,
+			.other_build = files.other, .mapped = true,
 			.get_split = get_split, .context = &split,
 			.asks = job->asks + first, .num_asks = num,
 		};

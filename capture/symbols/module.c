@@ -66,6 +66,7 @@ static const char *open_files(const struct hsnap_module_input *input, struct fil
 	if (hsnap_elf_init(&files->program, input->program, input->program_size, &err))
 		return "its file is no ELF file that can be read";
 	reader->program = &files->program;
+	files->program.mapped = input->mapped;
 	if (input->alt && !hsnap_elf_init(&files->alt, input->alt, input->alt_size, &err) &&
 	    !hsnap_dies_init(&files->alt_dies, &files->alt, NULL, &err))
 		alt = &files->alt_dies;
@@ -85,6 +86,7 @@ static const char *open_files(const struct hsnap_module_input *input, struct fil
 		return input->other_build ? "debug file of another build" : "no debug info";
 	if (hsnap_elf_init(&files->debug, input->debug, input->debug_size, &err))
 		return "its debug file is no ELF file that can be read";
+	files->debug.mapped = input->mapped;
 	if (!has_info(&files->debug))
 		return "its debug file has no debug info";
 	if (hsnap_dies_unreadable(&files->debug))

@@ -20,6 +20,7 @@ struct hsnap_module_input {
 	uint64_t bias;
 	const void *program, *debug, *alt; /* the mapped file, its debug file, its supplementary file; or NULL */
 	size_t program_size, debug_size, alt_size;
+	bool mapped;      /* all of these are files, mapped */
 	bool other_build; /* a debug file was found, and it was another build's */
 	/*
 	 * Get a file that holds other halves of units: what is HSNAP_OPEN_DWO with its path, or

@@ -124,7 +124,8 @@ struct hsnap_reader {
 	struct hsnap_vec(struct hsnap_raw_misplaced) misplaced;
 	struct hsnap_vec(struct hsnap_raw_unit) units;   /* in order of key */
 	struct hsnap_vec(struct hsnap_raw_range) ranges; /* in order of low once indexed */
-	struct hsnap_type_entry *table; /* key → index into types */
+	uint32_t *table;   /* key → index into types: table.c */
+	size_t table_size; /* a power of two, or 0 */
 
 	/* The files of the unit that is being read. */
 	hsnap_die_key files_unit;

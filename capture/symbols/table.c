@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* table.c - what a reader has found, by key: types, units, files; and its strings. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture/symbols/reader.h"
-#include "snapshot/base/hash.h"
 #include "snapshot/base/search.h"
 
 #define MAX_NAME 65536
@@ -50,44 +50,58 @@ hsnap_string hsnap_table_join(struct hsnap_reader *reader, hsnap_string scope, c
 	return s == HSNAP_NO_STRING ? (hsnap_table_no_memory(reader), 0) : s;
 }
 
-struct hsnap_type_entry {
-	hsnap_die_key key;
-	uint32_t index;
-	UT_hash_handle hh;
-};
+/* --- types by key --- */
 
+/*
+ * A table of our own: there are millions, each already stands in reader->types with its key, and an
+ * entry of uthash costs 80 bytes more.  An index is at its key's place or behind it, 0 = empty.
+ */
 void hsnap_table_free(struct hsnap_reader *reader)
 {
-	hsnap_hash_free(reader->table);
+	free(reader->table);
+	reader->table = NULL;
+	reader->table_size = 0;
+}
+
+/* Where the key is, or would be put. */
+static size_t table_place(const struct hsnap_reader *reader, hsnap_die_key key)
+{
+	size_t mask = reader->table_size - 1, at = key * 0x9e3779b97f4a7c15u >> 20 & mask;
+	while (reader->table[at] && reader->types.items[reader->table[at]].key != key)
+		at = (at + 1) & mask;
+	return at;
+}
+
+static bool table_grow(struct hsnap_reader *reader)
+{
+	size_t size = reader->table_size ? reader->table_size * 2 : 4096;
+	uint32_t *table = calloc(size, sizeof(*table));
+	if (!table)
+		return false;
+	free(reader->table);
+	reader->table = table;
+	reader->table_size = size;
+	for (uint32_t i = 1; i < reader->types.num; i++)
+		table[table_place(reader, reader->types.items[i].key)] = i;
+	return true;
 }
 
 uint32_t hsnap_table_find(const struct hsnap_reader *reader, hsnap_die_key key)
 {
-	struct hsnap_type_entry *entry;
-	HASH_FIND(hh, reader->table, &key, sizeof(key), entry);
-	return entry ? entry->index : 0;
+	return reader->table_size ? reader->table[table_place(reader, key)] : 0;
 }
 
-/* Index of the new type, or 0 where there is one already or no memory. */
 uint32_t hsnap_reader_table_add(struct hsnap_reader *reader, const struct hsnap_raw_type *type)
 {
-	struct hsnap_type_entry *entry;
-	unsigned hash;
-	HASH_VALUE(&type->key, sizeof(type->key), hash);
-	HASH_FIND_BYHASHVALUE(hh, reader->table, &type->key, sizeof(type->key), hash, entry);
-	if (entry)
+	bool room = reader->types.num < UINT32_MAX / 4 && hsnap_vec_reserve(&reader->types, 1);
+	if (!room || (reader->types.num >= reader->table_size / 2 && !table_grow(reader)))
+		return hsnap_table_no_memory(reader);
+	size_t at = table_place(reader, type->key);
+	if (reader->table[at])
 		return 0;
-	if (reader->types.num < UINT32_MAX / 2 && hsnap_vec_reserve(&reader->types, 1))
-		entry = calloc(1, sizeof(*entry));
-	if (!entry)
-		return hsnap_table_no_memory(reader);
 	uint32_t index = (uint32_t)reader->types.num;
-	entry->key = type->key;
-	entry->index = index;
-	HASH_ADD_BYHASHVALUE(hh, reader->table, key, sizeof(entry->key), hash, entry);
-	if (!entry)
-		return hsnap_table_no_memory(reader);
 	reader->types.items[reader->types.num++] = *type;
+	reader->table[at] = index;
 	return index;
 }
 

@@ -525,6 +525,7 @@ static bool see_entry(struct walk *walk, Dwarf_Die die, struct place *scope)
 		return false;
 	case DW_TAG_subprogram:
 		add_function(walk, die, scope);
+		*scope = (struct place){ 0 }; /* a function is no scope: what is in it has its own name alone */
 		return walk->function != 0;
 	case DW_TAG_lexical_block:
 	case DW_TAG_inlined_subroutine:

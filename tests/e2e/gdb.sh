@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # gdb.sh python|lua - names and paths in programs that are not ours, against a judge that is not ours:
 # what their own run-time tags and variables say in gdb.
+# gdb.sh names - names of local types, lambdas and what stands in namespaces without a name, as gdb gives them.
 . "$(dirname "$0")/lib.sh"
 : "${BLOCKS:?the lister of blocks}"
 
@@ -43,6 +44,47 @@ agree() {
 }
 
 case "${1:-}" in
+names)
+	gdb -nx -batch -ex 'python print(1)' >/dev/null 2>&1 || { skip "names" "no gdb with Python here"; finish; }
+	for compiler in "g++ -gdwarf-5" "g++ -gdwarf-4" "g++ -gdwarf-5 -fdebug-types-section" "g++ -gdwarf-5 -gsplit-dwarf" \
+		"clang++ -gdwarf-5" "clang++ -gdwarf-4"; do
+		command -v "${compiler%% *}" >/dev/null || { skip "names, $compiler" "no such compiler here"; continue; }
+		# shellcheck disable=SC2086
+		$compiler -std=c++17 -O0 -o named "$here/gdb_names.cc" 2>build.out || { fail "names, $compiler" build.out; continue; }
+		rm -f ready s.snap
+		begin "names, $compiler" ready ./named
+		cat >names.py <<'X'
+import gdb
+scopes = {"": ["hidden", "deeper", "quiet", "holder", "inner", "of_hidden", "wrapped"],
+          "'shop::Owner::run(int)'::": ["keep", "held", "held_generic"], "'shop::Holder<int>::fill()'::": ["kept"],
+          "helper::": ["kept"]}
+for scope, names in scopes.items():
+    for name in names:
+        try: value = gdb.parse_and_eval(scope + name)
+        except gdb.error: continue
+        type = value.type.target() # that of a struct without a name but for its typedef is that name
+        name = str(type.strip_typedefs())
+        print("= 0x%x %s" % (int(value), type.name if name.endswith("{...}") and type.name else name))
+print("= 0x%x InLambda" % int(gdb.parse_and_eval("shop::in_lambda_here")))
+X
+		timeout 60 gdb -nx -q -batch -p "$service" -x names.py >gdb.out 2>&1
+		sed -n 's/^= //p' gdb.out >theirs
+		# gdb has no name for the class of a lambda: ours says where it is written.
+		awk -v source="$here/gdb_names.cc" 'BEGIN { while ((getline line <source) > 0) if (++n && line ~ /\/\/ lambda$/) written[n] = 1 }
+			NR == FNR { address = $1; confidence[$1] = $3; sub(/^[^ ]* [^ ]* [^ ]* /, ""); ours[address] = $0; next }
+			{
+				address = $1; sub(/^[^ ]* /, ""); sub(/^(struct|class) /, ""); name = ours[address]
+				if ($0 == "{...}" && match(name, /^\(lambda at gdb_names\.cc:[0-9]+\)$/) &&
+				    substr(name, 25, length(name) - 25) in written)
+					name = $0
+				gsub(/ \*/, "*", name) # a matter of taste
+				print name "|" $0
+			}' blocks.txt theirs >judged
+		check "names are gdb's: $compiler" agree 10
+		echo >&7
+		stop >/dev/null
+	done
+	;;
 python)
 	python=/usr/bin/python3.11
 	[ -x $python ] || { skip "python" "no $python here"; finish; }

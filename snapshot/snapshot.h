@@ -14,6 +14,7 @@
 #include "snapshot/base/error.h"
 #include "snapshot/base/strings.h"
 #include "snapshot/base/vec.h"
+#include "snapshot/graph/evidence.h"
 #include "snapshot/graph/graph.h"
 
 enum hsnap_basis { HSNAP_BASIS_REQUESTED, HSNAP_BASIS_USABLE };
@@ -58,6 +59,8 @@ struct hsnap_snapshot {
 	struct hsnap_vec(struct hsnap_account_part) account_parts;   /* by kind, greatest first in each; pages of files that cannot be told apart come last */
 	struct hsnap_vec(struct hsnap_stack) stacks;   /* [0] empty */
 	struct hsnap_vec(struct hsnap_frame) frames;
+	struct hsnap_vec(struct hsnap_grounds) grounds; /* [0] nothing is known; may be empty */
+	struct hsnap_vec(struct hsnap_other) others;
 	struct hsnap_graph graph;
 };
 
@@ -112,9 +115,11 @@ char *hsnap_type_identity(const struct hsnap_snapshot *snapshot, hsnap_type_id t
 /* What hsnap_snapshot_read() is to load; facts, strings, modules, types and rows always are. */
 enum hsnap_load {
 	HSNAP_LOAD_TABLE = 0,
-	HSNAP_LOAD_MEMBERS = 1, /* members of types, stacks, frames, roots */
+	HSNAP_LOAD_MEMBERS = 1, /* members of types, stacks, frames, roots, the tables of grounds */
 	HSNAP_LOAD_NODES = 2,   /* node columns; implies MEMBERS */
 	HSNAP_LOAD_EDGES = 4,   /* edges; implies NODES */
+	HSNAP_LOAD_GROUNDS = 8, /* the column of grounds; implies NODES */
+	HSNAP_LOAD_ALL = 15,
 };
 
 /**

@@ -46,12 +46,33 @@ enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t b, hsnap_dtype_id ty
 }
 
 /* The same said once more: only what says it may be stronger, and then no weaker one contests it. */
-static void confirm(struct hsnap_claim *claim, enum hsnap_evidence evidence)
+static bool confirm(struct hsnap_claim *claim, enum hsnap_evidence evidence)
 {
 	if (evidence <= claim->evidence)
-		return;
-	claim->evidence = (uint8_t)evidence;
+		return false;
+	bool inferred = hsnap_claim_confidence(claim) <= HSNAP_INFERRED;
+	claim->evidence = evidence;
 	claim->conflicts = 0;
+	return inferred && hsnap_claim_confidence(claim) > HSNAP_INFERRED;
+}
+
+/* Remember a claim; false: it was remembered already. */
+static bool lose(struct hsnap_work *work, struct hsnap_claim *claim, struct hsnap_loser lost)
+{
+	bool is_new;
+	claim->others = hsnap_losers_add(&work->losers, claim->others, lost, &is_new);
+	return is_new;
+}
+
+/* A better claim takes the place of what there was. */
+static void replace(struct hsnap_work *work, struct hsnap_claim *claim, const struct hsnap_claim *better)
+{
+	struct hsnap_claim old = *claim;
+	*claim = *better;
+	claim->holder = old.holder;
+	claim->others = hsnap_losers_remove(&work->losers, old.others, better->type, better->form);
+	if (old.type)
+		lose(work, claim, (struct hsnap_loser){ .type = old.type, .form = old.form, .evidence = old.evidence });
 }
 
 bool hsnap_claim_block(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type, enum hsnap_form form,
@@ -59,21 +80,29 @@ bool hsnap_claim_block(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type,
 {
 	struct hsnap_claim *claim = &work->claims[b];
 	type = work->plans.same[type];
-	if (claim->form == form && claim->type == type) {
-		confirm(claim, evidence);
-		return false;
-	}
+	if (claim->form == form && claim->type == type)
+		return confirm(claim, evidence);
 	bool equal = evidence == claim->evidence;
 	bool inner = claim->form == form && hsnap_starts_with(&work->plans, claim->type, type);
 	bool outer = claim->form == form && !inner && hsnap_starts_with(&work->plans, type, claim->type);
 	if (evidence > claim->evidence || (equal && outer)) {
-		*claim = (struct hsnap_claim){ .type = type, .form = (uint8_t)form, .evidence = (uint8_t)evidence,
-					       .conflicts = equal ? claim->conflicts : 0, .holder = claim->holder };
+		struct hsnap_claim better = { .type = type, .form = form, .evidence = evidence,
+					      .conflicts = equal ? claim->conflicts : 0 };
+		replace(work, claim, &better);
 		return true;
 	}
-	if (equal && !inner && claim->conflicts < UINT8_MAX)
+	bool is_new = lose(work, claim, (struct hsnap_loser){ .type = type, .form = (uint8_t)form, .evidence = (uint8_t)evidence });
+	/* Where nothing is remembered any more, there is one at least. */
+	if (equal && !inner && claim->conflicts < UINT8_MAX && (is_new || !claim->conflicts))
 		claim->conflicts++;
 	return false;
+}
+
+void hsnap_reject_claim(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type, enum hsnap_form form,
+			enum hsnap_evidence evidence, enum hsnap_verdict verdict)
+{
+	lose(work, &work->claims[b], (struct hsnap_loser){ .type = work->plans.same[type], .form = (uint8_t)form,
+							  .evidence = (uint8_t)evidence, .verdict = (uint8_t)verdict });
 }
 
 enum hsnap_confidence hsnap_claim_confidence(const struct hsnap_claim *claim)

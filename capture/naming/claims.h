@@ -12,11 +12,15 @@ enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t block, hsnap_dtype_i
 /**
  * Put a claim to a block's: the stronger evidence is kept, and contested it is by nothing weaker.  Of equal
  * ones that which begins with the other, since a pointer to a base leads to a derived object as well; else
- * the first, and the conflict is counted.
- * @return true if the block's claim changed, and what it points to is to be seen
+ * the first, and the conflict is counted.  What loses is remembered (losers.h).
+ * @return true if the block's claim changed or is no longer inferred only, and what it points to is to be seen
  */
 bool hsnap_claim_block(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type, enum hsnap_form form,
 		       enum hsnap_evidence evidence);
+
+/* Remember a claim that was not put because the block is not like that. */
+void hsnap_reject_claim(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type, enum hsnap_form form,
+			enum hsnap_evidence evidence, enum hsnap_verdict verdict);
 
 /* How sure the claim makes a name: a contested one is inferred at the most. */
 enum hsnap_confidence hsnap_claim_confidence(const struct hsnap_claim *claim);
@@ -30,9 +34,17 @@ bool hsnap_is_target(struct hsnap_work *work, uint64_t value, hsnap_dtype_id typ
 /* Have the objects [first, last) of a run in the block only pointers that may be such? */
 bool hsnap_is_run(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type, uint64_t first, uint64_t last);
 
-/* sites.c, vtable.c, push.c: the sources of claims; none does anything without symbols. */
+/* sites.c, vtable.c, push.c: the sources of claims; doubt.c: what becomes of what contested ones led to.
+ * None does anything without symbols. */
 HSNAP_CHECKED enum hsnap_code hsnap_claim_sites(struct hsnap_work *work, struct hsnap_error *err);
 HSNAP_CHECKED enum hsnap_code hsnap_claim_vtables(struct hsnap_work *work, struct hsnap_error *err);
 HSNAP_CHECKED enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *err);
+HSNAP_CHECKED enum hsnap_code hsnap_spread_doubt(struct hsnap_work *work, struct hsnap_error *err);
+
+struct hsnap_convert;
+
+/* grounds.c: what the names rest on becomes part of the snapshot.  No claim may change after it. */
+HSNAP_CHECKED enum hsnap_code hsnap_keep_grounds(struct hsnap_work *work, struct hsnap_convert *convert,
+						 struct hsnap_error *err);
 
 #endif

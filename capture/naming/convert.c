@@ -28,6 +28,7 @@ void hsnap_convert_deinit(struct hsnap_convert *convert)
 	free(convert->ids);
 	free(convert->full);
 	hsnap_vec_deinit(&convert->queue);
+	hsnap_keymap_deinit(&convert->runs);
 }
 
 static hsnap_string keep(struct hsnap_convert *convert, hsnap_string s)
@@ -241,9 +242,9 @@ static void add_members(struct hsnap_convert *convert, hsnap_dtype_id id)
 	type->num_members = (uint32_t)snapshot->members.num - first;
 }
 
-hsnap_type_id hsnap_convert_type(struct hsnap_convert *convert, hsnap_dtype_id type)
+static hsnap_type_id convert_to(struct hsnap_convert *convert, hsnap_dtype_id type, bool full)
 {
-	hsnap_type_id id = create(convert, type, true, 0);
+	hsnap_type_id id = create(convert, type, full, 0);
 	while (convert->queue.num && !convert->failed) {
 		hsnap_dtype_id next = convert->queue.items[--convert->queue.num];
 		/* What was asked for but too deep to be made has no entry. */
@@ -253,11 +254,18 @@ hsnap_type_id hsnap_convert_type(struct hsnap_convert *convert, hsnap_dtype_id t
 	return convert->failed ? HSNAP_NO_TYPE : id;
 }
 
-hsnap_type_id hsnap_convert_run(struct hsnap_convert *convert, hsnap_dtype_id element, hsnap_string holder)
+hsnap_type_id hsnap_convert_type(struct hsnap_convert *convert, hsnap_dtype_id type)
 {
-	hsnap_type_id id = hsnap_convert_type(convert, element);
-	if (!id)
-		return HSNAP_NO_TYPE;
+	return convert_to(convert, type, true);
+}
+
+hsnap_type_id hsnap_convert_name(struct hsnap_convert *convert, hsnap_dtype_id type)
+{
+	return convert_to(convert, type, false);
+}
+
+static hsnap_type_id make_run(struct hsnap_convert *convert, hsnap_type_id id, hsnap_string holder)
+{
 	struct hsnap_snapshot *snapshot = convert->snapshot;
 	struct hsnap_type of = snapshot->types.items[id];
 	struct hsnap_type type = {
@@ -268,4 +276,16 @@ hsnap_type_id hsnap_convert_run(struct hsnap_convert *convert, hsnap_dtype_id el
 	if (!hsnap_vec_push(&snapshot->types, type))
 		convert->failed = true;
 	return convert->failed ? HSNAP_NO_TYPE : (hsnap_type_id)(snapshot->types.num - 1);
+}
+
+hsnap_type_id hsnap_convert_run(struct hsnap_convert *convert, hsnap_dtype_id element, hsnap_string holder)
+{
+	bool is_new;
+	hsnap_type_id id = hsnap_convert_type(convert, element);
+	uint32_t *run = id ? hsnap_keymap_at(&convert->runs, (struct hsnap_key){ id, holder }, &is_new) : NULL;
+	if (!run)
+		return HSNAP_NO_TYPE;
+	if (is_new)
+		*run = make_run(convert, id, holder);
+	return *run;
 }

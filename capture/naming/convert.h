@@ -8,6 +8,7 @@
 #ifndef HSNAP_CAPTURE_NAMING_CONVERT_H
 #define HSNAP_CAPTURE_NAMING_CONVERT_H
 
+#include "capture/naming/keymap.h"
 #include "capture/symbols/symbols.h"
 #include "snapshot/snapshot.h"
 
@@ -17,6 +18,7 @@ struct hsnap_convert {
 	hsnap_type_id *ids;  /* one a type of symbols; 0: not yet */
 	bool *full;          /* its members are there, or in the queue */
 	struct hsnap_vec(hsnap_dtype_id) queue;
+	struct hsnap_keymap runs; /* {element, holder} → type */
 	bool failed;         /* out of memory */
 };
 
@@ -26,6 +28,9 @@ void hsnap_convert_deinit(struct hsnap_convert *convert);
 
 /* The type with its members; HSNAP_NO_TYPE for void, and where memory ran out. */
 hsnap_type_id hsnap_convert_type(struct hsnap_convert *convert, hsnap_dtype_id type);
+
+/* The type by name alone: its members are there only where they were asked for elsewhere. */
+hsnap_type_id hsnap_convert_name(struct hsnap_convert *convert, hsnap_dtype_id type);
 
 /* "T[]", or "char[]" with its holder, as the type of a block. */
 hsnap_type_id hsnap_convert_run(struct hsnap_convert *convert, hsnap_dtype_id element, hsnap_string holder);

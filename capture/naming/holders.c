@@ -17,6 +17,7 @@ struct search {
 	struct hsnap_work *work;
 	struct hsnap_walk walk;
 	uint32_t hint;
+	bool sure;                 /* its own name is no mere inference */
 	struct hsnap_holder place; /* of the object that is walked; b counts from its start */
 	struct hsnap_keymap known; /* {kind, a; b} → index into holders */
 	struct hsnap_keymap votes; /* {holder, stack} → blocks of the stack that the holder leads to, about */
@@ -59,15 +60,14 @@ static bool may_have_header(const struct hsnap_dtype *dtype, uint64_t header)
 /* A pointer to bytes at a block's start proves what an allocation to `char *` only tells. */
 static void prove_bytes(struct search *search, uint32_t b, hsnap_dtype_id type)
 {
-	struct hsnap_claim *claim = &search->work->claims[b];
+	const struct hsnap_claim *claim = &search->work->claims[b];
 	uint64_t each = hsnap_dtype(search->work->symbols, type)->size;
 	const struct hsnap_block *block = &search->work->heap->blocks.items[b];
-	if (claim->evidence >= HSNAP_EVIDENCE_RUN || !each ||
+	bool object = claim->form == HSNAP_FORM_ONE || claim->form == HSNAP_FORM_RUN;
+	if ((object && claim->evidence >= HSNAP_EVIDENCE_RUN) || claim->evidence >= HSNAP_EVIDENCE_POINTER || !each ||
 	    (hsnap_is_requested(search->work, block) && hsnap_block_size(block) % each))
 		return;
-	claim->type = type;
-	claim->form = HSNAP_FORM_BYTES;
-	claim->evidence = HSNAP_EVIDENCE_POINTER;
+	hsnap_claim_block(search->work, b, type, HSNAP_FORM_BYTES, search->sure ? HSNAP_EVIDENCE_POINTER : HSNAP_EVIDENCE_FOLLOWED);
 }
 
 /* Elements of pointers and library objects have no name of their own to hold by. */
@@ -189,6 +189,7 @@ static void walk_blocks(struct search *search, bool exact)
 		if ((claim->evidence >= HSNAP_EVIDENCE_SITE) != exact)
 			continue;
 		search->place = place_of_block(work, b);
+		search->sure = hsnap_claim_confidence(claim) > HSNAP_INFERRED;
 		hsnap_walk_block(&search->walk, b);
 	}
 }
@@ -201,6 +202,7 @@ static void walk_segments(struct search *search, bool stack)
 		if (!segment->type || (segment->root.kind == HSNAP_ROOT_STACK) != stack)
 			continue;
 		search->place = place_of_segment(work, s);
+		search->sure = true;
 		hsnap_walk_segment(&search->walk, segment);
 	}
 }

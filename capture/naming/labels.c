@@ -237,5 +237,6 @@ enum hsnap_code hsnap_assign_types(struct hsnap_work *work, struct hsnap_error *
 		graph->flags[node] |= (uint8_t)confidence_of(&work->claims[b], graph->type[node]);
 	}
 	set_root_types(&labels);
-	return labels.convert.failed ? hsnap_no_memory(err) : HSNAP_OK;
+	code = hsnap_keep_grounds(work, &labels.convert, err);
+	return !code && labels.convert.failed ? hsnap_no_memory(err) : code;
 }

@@ -20,6 +20,7 @@ static void work_deinit(struct hsnap_work *work)
 {
 	hsnap_block_index_deinit(&work->index);
 	hsnap_pages_free(work->claims, work->num_blocks, sizeof(*work->claims));
+	hsnap_losers_deinit(&work->losers);
 	hsnap_vec_deinit(&work->bodies);
 	hsnap_vec_deinit(&work->holders);
 	hsnap_vec_deinit(&work->segments);
@@ -53,7 +54,7 @@ static enum hsnap_code run(struct hsnap_work *work, struct hsnap_error *err)
 {
 	static enum hsnap_code (*const steps[])(struct hsnap_work *, struct hsnap_error *) = {
 		prepare, hsnap_copy_modules, hsnap_copy_stacks, hsnap_find_segments,
-		hsnap_claim_sites, hsnap_claim_vtables, hsnap_push_types, hsnap_make_layouts,
+		hsnap_claim_sites, hsnap_claim_vtables, hsnap_push_types, hsnap_spread_doubt, hsnap_make_layouts,
 		hsnap_scan_roots, hsnap_name_segments, hsnap_find_holders, hsnap_scan_blocks,
 		hsnap_assign_types,
 	};
@@ -86,7 +87,7 @@ uint64_t hsnap_naming_need(uint64_t num_blocks, uint64_t copy)
 {
 	/* Claims, bodies, what was tried and what is to be done: beside all of the copy.  Then claims, nodes
 	 * and two forms of the edges, of which one goes as the other comes. */
-	uint64_t early = num_blocks * (12 + 4 + 2 * 4 + 4), late = num_blocks * (12 + 4 + 4 + 28 + 3 * 8 + 8);
+	uint64_t early = num_blocks * (12 + 4 + 2 * 4 + 4), late = num_blocks * (12 + 4 + 4 + 28 + 2 + 3 * 8 + 8);
 	uint64_t later = late > copy ? late - copy : 0;
 	return early > later ? early : later;
 }

@@ -5,30 +5,34 @@
  * Typed places are variables and blocks with a name; a block that gets one is
  * put on the work list and becomes a typed place itself.  A pointer to pointers
  * waits until no struct claims its block (typing a link field's neighbour as an
- * array makes a cascade of nonsense).
+ * array makes a cascade of nonsense).  What only a doubtful place leads to is
+ * doubtful too (HSNAP_EVIDENCE_FOLLOWED): such places come last, and one that turns
+ * out to be sure is walked again.
  */
 #include "capture/naming/claims.h"
 #include "capture/naming/walk.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
 
-enum { SEEN_POINTER, SEEN_RUN, NUM_SEEN };
+enum { SEEN_SURE_POINTER, SEEN_RUN, NUM_FIRST, SEEN_POINTER = NUM_FIRST };
 
 /* A block that a pointer to pointers leads to. */
 struct waiting {
 	uint32_t block;
 	hsnap_dtype_id pointer; /* type of its elements */
+	bool sure;              /* who leads there is */
 };
 
 struct push {
 	struct hsnap_work *work;
 	struct hsnap_walk walk;
 	uint32_t hint;
-	struct hsnap_vec(uint32_t) queue;
+	bool sure; /* the place that is walked is known and not only inferred */
+	struct hsnap_vec(uint32_t) queue, doubtful;
 	struct hsnap_vec(struct waiting) waiting;
 	/* Which element a block has waited with, which run it was checked for: the first of each in a
 	 * column, since most blocks have one at most; more of them in the map, {block, what; type}. */
-	hsnap_dtype_id *first[NUM_SEEN];
+	hsnap_dtype_id *first[NUM_FIRST];
 	struct hsnap_keymap more;
 	bool failed; /* out of memory */
 };
@@ -36,9 +40,10 @@ struct push {
 static void push_deinit(struct push *push)
 {
 	hsnap_vec_deinit(&push->queue);
+	hsnap_vec_deinit(&push->doubtful);
 	hsnap_vec_deinit(&push->waiting);
 	hsnap_keymap_deinit(&push->more);
-	for (int what = 0; what < NUM_SEEN; what++)
+	for (int what = 0; what < NUM_FIRST; what++)
 		hsnap_pages_free(push->first[what], push->work->num_blocks, sizeof(*push->first[what]));
 }
 
@@ -50,11 +55,16 @@ static void fetch_early(const struct hsnap_work *work, uint32_t b)
 		__builtin_prefetch(bytes);
 }
 
+static bool is_sure(const struct push *push, uint32_t b)
+{
+	return hsnap_claim_confidence(&push->work->claims[b]) > HSNAP_INFERRED;
+}
+
 static void claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_form form, enum hsnap_evidence evidence)
 {
 	if (!hsnap_claim_block(push->work, b, type, form, evidence))
 		return;
-	if (!hsnap_vec_push(&push->queue, b))
+	if (!(is_sure(push, b) ? hsnap_vec_push(&push->queue, b) : hsnap_vec_push(&push->doubtful, b)))
 		push->failed = true;
 	fetch_early(push->work, b);
 }
@@ -62,10 +72,10 @@ static void claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap
 static bool seen_before(struct push *push, uint32_t b, int what, hsnap_dtype_id type)
 {
 	bool is_new = false;
-	hsnap_dtype_id *first = &push->first[what][b];
-	if (*first == type)
+	hsnap_dtype_id *first = what < NUM_FIRST ? &push->first[what][b] : NULL;
+	if (first && *first == type)
 		return true;
-	if (!*first) {
+	if (first && !*first) {
 		*first = type;
 		return false;
 	}
@@ -76,9 +86,10 @@ static bool seen_before(struct push *push, uint32_t b, int what, hsnap_dtype_id 
 
 static void wait_for_arrays(struct push *push, uint32_t b, hsnap_dtype_id pointer)
 {
-	if (push->work->claims[b].evidence >= HSNAP_EVIDENCE_POINTER || seen_before(push, b, SEEN_POINTER, pointer))
+	if (push->work->claims[b].evidence >= HSNAP_EVIDENCE_POINTER ||
+	    seen_before(push, b, push->sure ? SEEN_SURE_POINTER : SEEN_POINTER, pointer))
 		return;
-	if (!hsnap_vec_push(&push->waiting, (struct waiting){ b, pointer }))
+	if (!hsnap_vec_push(&push->waiting, (struct waiting){ b, pointer, push->sure }))
 		push->failed = true;
 }
 
@@ -93,7 +104,22 @@ static enum hsnap_evidence evidence_of_run(struct push *push, uint32_t b, hsnap_
 		return HSNAP_EVIDENCE_GUESS;
 	if (seen_before(push, b, SEEN_RUN, type)) /* a good one has its claim since */
 		return HSNAP_EVIDENCE_NONE;
-	return hsnap_is_run(work, b, type, 0, UINT64_MAX) ? HSNAP_EVIDENCE_RUN : HSNAP_EVIDENCE_NONE;
+	if (hsnap_is_run(work, b, type, 0, UINT64_MAX))
+		return HSNAP_EVIDENCE_RUN;
+	hsnap_reject_claim(work, b, type, HSNAP_FORM_RUN, HSNAP_EVIDENCE_RUN, HSNAP_VERDICT_LOOK);
+	return HSNAP_EVIDENCE_NONE;
+}
+
+static void push_object(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_evidence evidence)
+{
+	struct hsnap_work *work = push->work;
+	enum hsnap_form form = hsnap_fit(work, b, type);
+	if (!form && hsnap_dtype(work->symbols, type)->size)
+		hsnap_reject_claim(work, b, type, HSNAP_FORM_ONE, evidence, HSNAP_VERDICT_SIZE);
+	if (form == HSNAP_FORM_RUN)
+		evidence = evidence_of_run(push, b, type);
+	if (form && evidence)
+		claim(push, b, type, form, evidence);
 }
 
 /* A pointer to one object or a run of them; an array type stands for its elements. */
@@ -103,15 +129,10 @@ static void push_pointer(struct push *push, uint32_t b, hsnap_dtype_id type, enu
 	for (unsigned depth = 0; depth < 8 && hsnap_dtype(symbols, type)->kind == HSNAP_DTYPE_ARRAY; depth++)
 		type = hsnap_dtype(symbols, type)->target;
 	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
-	if (dtype->kind == HSNAP_DTYPE_POINTER) {
+	if (dtype->kind == HSNAP_DTYPE_POINTER)
 		wait_for_arrays(push, b, type);
-	} else if (dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION) {
-		enum hsnap_form form = hsnap_fit(push->work, b, type);
-		if (form == HSNAP_FORM_RUN)
-			evidence = evidence_of_run(push, b, type);
-		if (form && evidence)
-			claim(push, b, type, form, evidence);
-	}
+	else if (dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION)
+		push_object(push, b, type, push->sure ? evidence : HSNAP_EVIDENCE_FOLLOWED);
 }
 
 /* A container's body; bytes and scalars are told apart by their holders later. */
@@ -121,9 +142,14 @@ static void push_body(struct push *push, uint32_t b, const struct hsnap_found *f
 	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, found->type);
 	bool objects = dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION ||
 		       dtype->kind == HSNAP_DTYPE_POINTER;
-	if (!objects || !dtype->size || found->live > work->heap->blocks.items[b].usable)
+	enum hsnap_evidence evidence = push->sure ? HSNAP_EVIDENCE_CONTAINER : HSNAP_EVIDENCE_FOLLOWED;
+	if (!objects || !dtype->size)
 		return;
-	claim(push, b, found->type, HSNAP_FORM_RUN, HSNAP_EVIDENCE_CONTAINER);
+	if (found->live > work->heap->blocks.items[b].usable) {
+		hsnap_reject_claim(work, b, found->type, HSNAP_FORM_RUN, evidence, HSNAP_VERDICT_SIZE);
+		return;
+	}
+	claim(push, b, found->type, HSNAP_FORM_RUN, evidence);
 	const struct hsnap_claim *now = &work->claims[b];
 	if (now->form == HSNAP_FORM_RUN && now->type == work->plans.same[found->type] && !hsnap_set_live(work, b, found->live))
 		push->failed = true;
@@ -147,10 +173,23 @@ static void visit(void *context, const struct hsnap_found *found)
 	}
 }
 
+static void walk_block(struct push *push, uint32_t b)
+{
+	push->sure = is_sure(push, b);
+	hsnap_walk_block(&push->walk, b);
+}
+
 static void drain(struct push *push)
 {
-	while (push->queue.num && !push->failed)
-		hsnap_walk_block(&push->walk, push->queue.items[--push->queue.num]);
+	while (!push->failed && (push->queue.num || push->doubtful.num)) {
+		if (push->queue.num) {
+			walk_block(push, push->queue.items[--push->queue.num]);
+			continue;
+		}
+		uint32_t b = push->doubtful.items[--push->doubtful.num];
+		if (!is_sure(push, b)) /* else it was walked meanwhile */
+			walk_block(push, b);
+	}
 }
 
 /* Is every word of the block null or a pointer such as it is said to hold? */
@@ -169,15 +208,33 @@ static bool all_targets(struct push *push, const struct waiting *waiting)
 	return size >= 8;
 }
 
-/* Arrays of pointers, once structs have had their say; what they hold may lead to more. */
+static void take_one(struct push *push, const struct waiting *waiting)
+{
+	enum hsnap_evidence evidence = waiting->sure ? HSNAP_EVIDENCE_POINTER : HSNAP_EVIDENCE_FOLLOWED;
+	if (push->work->claims[waiting->block].evidence >= evidence)
+		return;
+	if (!all_targets(push, waiting)) {
+		hsnap_reject_claim(push->work, waiting->block, waiting->pointer, HSNAP_FORM_RUN, evidence, HSNAP_VERDICT_LOOK);
+		return;
+	}
+	claim(push, waiting->block, waiting->pointer, HSNAP_FORM_RUN, evidence);
+	drain(push);
+}
+
+/* Arrays of pointers, once structs have had their say; what they hold may lead to more.  Those that sure
+ * places lead to come first, also the ones found on the way. */
 static void take_waiting(struct push *push)
 {
-	for (size_t i = 0; i < push->waiting.num && !push->failed; i++) {
-		struct waiting waiting = push->waiting.items[i];
-		if (push->work->claims[waiting.block].evidence >= HSNAP_EVIDENCE_POINTER || !all_targets(push, &waiting))
-			continue;
-		claim(push, waiting.block, waiting.pointer, HSNAP_FORM_RUN, HSNAP_EVIDENCE_POINTER);
-		drain(push);
+	size_t sure = 0, doubtful = 0;
+	while (!push->failed) {
+		while (sure < push->waiting.num && !push->waiting.items[sure].sure)
+			sure++;
+		while (doubtful < push->waiting.num && push->waiting.items[doubtful].sure)
+			doubtful++;
+		if (sure == push->waiting.num && doubtful == push->waiting.num)
+			break;
+		struct waiting waiting = push->waiting.items[sure < push->waiting.num ? sure++ : doubtful++];
+		take_one(push, &waiting);
 	}
 }
 
@@ -186,18 +243,19 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 	if (!work->symbols)
 		return HSNAP_OK;
 	hsnap_auto(push_deinit) struct push push = { .work = work };
-	for (int what = 0; what < NUM_SEEN; what++) {
+	for (int what = 0; what < NUM_FIRST; what++) {
 		push.first[what] = hsnap_pages_alloc(work->num_blocks, sizeof(*push.first[what]));
 		if (!push.first[what])
 			return hsnap_no_memory(err);
 	}
 	hsnap_walk_init(&push.walk, work, visit, &push);
+	push.sure = true; /* of a variable is declared what it is */
 	for (size_t i = 0; i < work->segments.num && !push.failed; i++)
 		hsnap_walk_segment(&push.walk, &work->segments.items[i]);
 	for (uint32_t b = 0; b < work->num_blocks && !push.failed; b++)
 		if (work->claims[b].evidence >= HSNAP_EVIDENCE_SITE)
-			hsnap_walk_block(&push.walk, b);
+			walk_block(&push, b);
 	drain(&push);
 	take_waiting(&push);
-	return push.failed || work->plans.failed ? hsnap_no_memory(err) : HSNAP_OK;
+	return push.failed || work->plans.failed || work->losers.failed ? hsnap_no_memory(err) : HSNAP_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "capture/naming/index.h"
 #include "capture/naming/keymap.h"
+#include "capture/naming/losers.h"
 #include "capture/naming/memory.h"
 #include "capture/naming/naming.h"
 #include "capture/naming/types.h"
@@ -24,10 +25,11 @@ enum hsnap_form {
 struct hsnap_claim {
 	hsnap_dtype_id type;
 	uint32_t holder;   /* index into holders: the pointer that leads here; 0 = none */
-	uint8_t form;      /* enum hsnap_form */
-	uint8_t evidence;  /* enum hsnap_evidence */
-	uint8_t conflicts; /* claims of equal evidence that say otherwise; stays at 255 */
-	bool live_only;    /* a container's body: see bodies */
+	uint8_t form : 2;      /* enum hsnap_form */
+	uint8_t evidence : 5;  /* enum hsnap_evidence */
+	uint8_t live_only : 1; /* a container's body: see bodies */
+	uint8_t conflicts;     /* claims of equal evidence that say otherwise; stays at 255 */
+	uint16_t others;       /* which claims lost: a set of losers */
 };
 _Static_assert(sizeof(struct hsnap_claim) == 12, "one a block: every byte counts");
 
@@ -89,6 +91,7 @@ struct hsnap_work {
 	struct hsnap_claim *claims;                          /* one a block */
 	struct hsnap_vec(struct hsnap_body) bodies;          /* of the claims that are live_only */
 	uint32_t *body_of;                                   /* one a block: 1 + index into bodies, or 0 */
+	struct hsnap_losers losers;                         /* of claims */
 	struct hsnap_plans plans;                            /* of the types of symbols */
 	struct hsnap_vec(struct hsnap_holder) holders;       /* [0] none */
 	struct hsnap_vec(struct hsnap_segment) segments;     /* in the order in which they become roots */

@@ -200,6 +200,25 @@ static const char *check_stacks(const struct hsnap_snapshot *snapshot)
 	return NULL;
 }
 
+static const char *check_grounds(const struct hsnap_snapshot *snapshot)
+{
+	if (snapshot->grounds.num > HSNAP_MAX_GROUNDS)
+		return "there are too many grounds of names";
+	for (size_t i = 0; i < snapshot->grounds.num; i++) {
+		const struct hsnap_grounds *grounds = &snapshot->grounds.items[i];
+		if (grounds->evidence >= HSNAP_NUM_EVIDENCE ||
+		    (grounds->num_others && (uint64_t)grounds->first_other + grounds->num_others > snapshot->others.num))
+			return "the grounds of a name are out of range";
+	}
+	for (size_t i = 0; i < snapshot->others.num; i++) {
+		const struct hsnap_other *other = &snapshot->others.items[i];
+		if (other->type >= snapshot->types.num || other->evidence >= HSNAP_NUM_EVIDENCE ||
+		    other->verdict >= HSNAP_NUM_VERDICTS)
+			return "a claim is out of range";
+	}
+	return NULL;
+}
+
 static const char *check_roots(const struct hsnap_snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->graph.roots.num; i++)
@@ -225,6 +244,7 @@ const char *hsnap_check_table(const struct hsnap_snapshot *snapshot, bool member
 	wrong = check_members(snapshot);
 	wrong = wrong ? wrong : check_nesting(snapshot, stack, mark + snapshot->types.num);
 	wrong = wrong ? wrong : check_stacks(snapshot);
+	wrong = wrong ? wrong : check_grounds(snapshot);
 	return wrong ? wrong : check_roots(snapshot);
 }
 
@@ -232,6 +252,11 @@ bool hsnap_sane_flags(uint8_t flags)
 {
 	return !(flags & 0x80) && (flags & HSNAP_FLAG_CONFIDENCE) < HSNAP_NUM_CONFIDENCES &&
 	       (flags & HSNAP_FLAG_STATE) >> HSNAP_FLAG_STATE_SHIFT < HSNAP_NUM_STATES;
+}
+
+bool hsnap_sane_grounds(uint64_t grounds, size_t num)
+{
+	return !grounds || grounds < num;
 }
 
 bool hsnap_sane_size(uint64_t size, uint64_t slack)
@@ -250,6 +275,8 @@ const char *hsnap_check_graph(const struct hsnap_snapshot *snapshot)
 	if (nodes && (!graph->address || !graph->size || !graph->slack || !graph->type || !graph->site ||
 		      !graph->epoch || !graph->flags))
 		return "the graph was not loaded whole";
+	if (nodes && snapshot->grounds.num && !graph->grounds)
+		return "the graph was not loaded whole";
 	if (!graph->first_edge)
 		return graph->num_edges ? "the graph was not loaded whole" : NULL;
 	if (!graph->num_nodes || graph->first_edge[0] || graph->first_edge[1] || graph->num_edges >= UINT32_MAX ||
@@ -264,6 +291,8 @@ static const char *check_node(const struct hsnap_snapshot *snapshot, hsnap_node_
 	uint64_t size = hsnap_node_size(graph, node), slack = hsnap_node_usable(graph, node) - size;
 	if (graph->type[node] >= snapshot->types.num || graph->site[node] >= snapshot->stacks.num)
 		return "a block's type or call site is out of range";
+	if (graph->grounds && !hsnap_sane_grounds(graph->grounds[node], snapshot->grounds.num))
+		return "a block's grounds are out of range";
 	if (!hsnap_sane_flags(graph->flags[node]))
 		return "a block's flags are out of range";
 	if (!hsnap_sane_size(size, slack))

@@ -22,6 +22,8 @@ const char *hsnap_check_nodes(const struct hsnap_snapshot *snapshot, hsnap_node_
 const char *hsnap_check_edges(const struct hsnap_snapshot *snapshot, hsnap_node_id first, uint32_t num);
 
 bool hsnap_sane_flags(uint8_t flags);
+/* 0 needs no table. */
+bool hsnap_sane_grounds(uint64_t grounds, size_t num);
 bool hsnap_sane_size(uint64_t size, uint64_t slack);
 
 #endif

@@ -27,6 +27,8 @@ const char *hsnap_section_name(unsigned section)
 		[HSNAP_SECTION_STACKS] = "stacks",
 		[HSNAP_SECTION_FRAMES] = "frames",
 		[HSNAP_SECTION_ROOTS] = "roots",
+		[HSNAP_SECTION_GROUNDS] = "grounds of names",
+		[HSNAP_SECTION_OTHERS] = "other claims",
 		[HSNAP_SECTION_KINDS] = "kinds",
 		[HSNAP_SECTION_SIZES] = "sizes",
 		[HSNAP_SECTION_ADDRESSES] = "addresses",

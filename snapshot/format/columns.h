@@ -18,10 +18,11 @@
 /* Columns of one chunk of nodes, or of edges, in the order of their sections. */
 enum { HSNAP_NODE_COLUMNS = 5, HSNAP_EDGE_COLUMNS = 3 };
 
-/* What nodes of one type, site and flags have in common, within a chunk. */
+/* What nodes of one type, site, grounds and flags have in common, within a chunk. */
 struct hsnap_kind {
 	hsnap_type_id type;
 	uint32_t site;
+	uint16_t grounds;
 	uint8_t flags;
 	bool fixed; /* all are of this size and slack */
 	uint64_t size, slack;
@@ -125,7 +126,7 @@ struct hsnap_nodes_job {
 	uint32_t num;
 	uint64_t first_edge, num_edges; /* as the index has it; num_edges 0 where edges are not loaded */
 	bool edges;                     /* SLOTS are loaded */
-	uint32_t num_types, num_sites;
+	uint32_t num_types, num_sites, num_grounds;
 	uint64_t last_address;          /* of the chunk's last block; 0: there is none */
 	bool no_memory;
 	struct hsnap_vec(struct hsnap_big) big;

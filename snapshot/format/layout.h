@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define HSNAP_FORMAT_VERSION 2u
+#define HSNAP_FORMAT_VERSION 3u
 #define HSNAP_FORMAT_MAGIC "\x89HSNAP\r\n"      /* the odd bytes tell a copy in text mode apart */
 #define HSNAP_FORMAT_TAIL_MAGIC "HSNAPEND"
 #define HSNAP_FORMAT_HEADER 16u /* bytes: magic, version, flags */
@@ -25,11 +25,13 @@ enum hsnap_section {
 	HSNAP_SECTION_ACCOUNT, /* one record, or none */
 	HSNAP_SECTION_ARENAS,
 	HSNAP_SECTION_PARTS,
-	HSNAP_SECTION_STRINGS, /* those of the next four */
+	HSNAP_SECTION_STRINGS, /* those of the next six */
 	HSNAP_SECTION_MEMBERS,
 	HSNAP_SECTION_STACKS,
 	HSNAP_SECTION_FRAMES,
 	HSNAP_SECTION_ROOTS,
+	HSNAP_SECTION_GROUNDS, /* what names rest on */
+	HSNAP_SECTION_OTHERS,  /* claims that did not win */
 	HSNAP_SECTION_KINDS, /* columns of nodes */
 	HSNAP_SECTION_SIZES,
 	HSNAP_SECTION_ADDRESSES,
@@ -42,6 +44,7 @@ enum hsnap_section {
 };
 
 #define HSNAP_LAST_OF_TABLE HSNAP_SECTION_PARTS
+#define HSNAP_LAST_OF_MEMBERS HSNAP_SECTION_OTHERS
 #define HSNAP_FIRST_COLUMN HSNAP_SECTION_KINDS
 
 #define HSNAP_CHUNK_NODES 65536u

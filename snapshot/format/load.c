@@ -182,7 +182,7 @@ static enum hsnap_code load_table(struct hsnap_reader *reader)
 		return damaged(reader, "its strings are none or too many");
 	struct table_job job = { .reader = reader };
 	bool done = alloc_strings(reader, table + rest);
-	unsigned last = members ? HSNAP_SECTION_ROOTS : HSNAP_LAST_OF_TABLE;
+	unsigned last = members ? HSNAP_LAST_OF_MEMBERS : HSNAP_LAST_OF_TABLE;
 	for (unsigned section = HSNAP_SECTION_TABLE_STRINGS; done && section <= last; section++) {
 		done = is_text(section) || hsnap_records_alloc(reader->snapshot, section, reader->extents[section].items,
 							       reader->counts.reasons);
@@ -274,6 +274,7 @@ static void plan_nodes(struct graph_job *job, bool edges)
 		nodes->num = (uint32_t)reader->chunks.items[reader->extents[HSNAP_SECTION_KINDS].chunks.items[i]].items;
 		nodes->num_types = (uint32_t)reader->snapshot->types.num;
 		nodes->num_sites = (uint32_t)reader->snapshot->stacks.num;
+		nodes->num_grounds = (uint32_t)reader->snapshot->grounds.num;
 		node += nodes->num;
 		nodes->first_edge = edge;
 		nodes->edges = edges;
@@ -316,6 +317,8 @@ static enum hsnap_code load_nodes(struct hsnap_reader *reader)
 						       (uint32_t)reader->counts.blocks, reader->err);
 	if (!code && reader->what & HSNAP_LOAD_EDGES)
 		code = hsnap_graph_alloc_edges(graph, reader->counts.edges, reader->err);
+	if (!code && reader->what & HSNAP_LOAD_GROUNDS)
+		code = hsnap_graph_alloc_grounds(graph, reader->err);
 	if (code)
 		return code;
 	struct graph_job job = { .reader = reader, .num = reader->extents[HSNAP_SECTION_KINDS].chunks.num };

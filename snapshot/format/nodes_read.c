@@ -16,8 +16,8 @@ static const char *finished(const struct input *in)
 
 static bool define_kind(struct input *in, const struct hsnap_nodes_job *job, struct hsnap_kind *kind)
 {
-	uint64_t type = next_varint(in), site = next_varint(in);
-	*kind = (struct hsnap_kind){ .type = (hsnap_type_id)type, .site = (uint32_t)site };
+	uint64_t type = next_varint(in), site = next_varint(in), grounds = next_varint(in);
+	*kind = (struct hsnap_kind){ .type = (hsnap_type_id)type, .site = (uint32_t)site, .grounds = (uint16_t)grounds };
 	kind->flags = next_byte(in);
 	uint8_t fixed = next_byte(in);
 	kind->fixed = fixed;
@@ -25,7 +25,7 @@ static bool define_kind(struct input *in, const struct hsnap_nodes_job *job, str
 		kind->size = next_varint(in);
 		kind->slack = next_varint(in);
 	}
-	return !in->bad && type < job->num_types && site < job->num_sites && fixed <= 1 &&
+	return !in->bad && type < job->num_types && site < job->num_sites && hsnap_sane_grounds(grounds, job->num_grounds) && fixed <= 1 &&
 	       hsnap_sane_flags(kind->flags) && hsnap_sane_size(kind->size, kind->slack);
 }
 
@@ -69,13 +69,15 @@ static const char *decode_kinds(struct hsnap_graph *graph, struct hsnap_node_scr
 		if (!k) {
 			k = ++scratch->num_kinds;
 			if (!define_kind(&kinds, job, &scratch->kinds[k - 1]))
-				return kinds.bad ? short_text : "a type, call site, size or flag is out of range";
+				return kinds.bad ? short_text : "a type, call site, its grounds, a size or flag is out of range";
 		}
 		const struct hsnap_kind *kind = &scratch->kinds[k - 1];
 		scratch->kind_of[i] = (uint32_t)k - 1;
 		graph->type[node] = kind->type;
 		graph->site[node] = kind->site;
 		graph->flags[node] = kind->flags;
+		if (graph->grounds)
+			graph->grounds[node] = kind->grounds;
 		uint64_t size = kind->size, slack = kind->slack;
 		if (!kind->fixed && !read_size(&sizes, &guess, &size, &slack)) {
 			*ret_column = SIZES;

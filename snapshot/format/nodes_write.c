@@ -12,7 +12,7 @@
 #define TABLE_MASK (2 * HSNAP_CHUNK_NODES - 1)
 
 /* The most bytes that a node can take in each column. */
-#define KIND_BYTES (3 + 5 + 5 + 1 + 1 + 10 + 10)
+#define KIND_BYTES (3 + 5 + 5 + 3 + 1 + 1 + 10 + 10)
 #define SIZE_BYTES (1 + 10 + 10)
 #define ADDRESS_BYTES (1 + 10)
 #define EPOCH_BYTES 3
@@ -29,19 +29,20 @@ static uint32_t find_kind(const struct hsnap_graph *graph, struct hsnap_node_scr
 {
 	hsnap_type_id type = graph->type[node];
 	uint32_t site = graph->site[node];
+	uint16_t grounds = graph->grounds ? graph->grounds[node] : 0;
 	uint8_t flags = graph->flags[node];
-	uint32_t hash = (type * 0x9e3779b1u) ^ (site * 0x85ebca6bu) ^ (flags * 0xc2b2ae35u);
+	uint32_t hash = (type * 0x9e3779b1u) ^ (site * 0x85ebca6bu) ^ ((uint32_t)(grounds << 8 | flags) * 0xc2b2ae35u);
 	for (uint32_t at = (hash ^ hash >> 15) & TABLE_MASK;; at = (at + 1) & TABLE_MASK) {
 		uint32_t found = scratch->table[at];
 		if (!found) {
 			scratch->kinds[scratch->num_kinds] =
-				(struct hsnap_kind){ .type = type, .site = site, .flags = flags, .fixed = true,
-						     .size = hsnap_node_size(graph, node), .slack = slack_of(graph, node) };
+				(struct hsnap_kind){ .type = type, .site = site, .grounds = grounds, .flags = flags,
+						     .fixed = true, .size = hsnap_node_size(graph, node), .slack = slack_of(graph, node) };
 			scratch->table[at] = ++scratch->num_kinds;
 			return scratch->num_kinds - 1;
 		}
 		const struct hsnap_kind *kind = &scratch->kinds[found - 1];
-		if (kind->type == type && kind->site == site && kind->flags == flags)
+		if (kind->type == type && kind->site == site && kind->grounds == grounds && kind->flags == flags)
 			return found - 1;
 	}
 }
@@ -67,6 +68,7 @@ static uint8_t *put_kind(uint8_t *out, const struct hsnap_kind *kind)
 	*out++ = 0;
 	out = hsnap_put_varint(out, kind->type);
 	out = hsnap_put_varint(out, kind->site);
+	out = hsnap_put_varint(out, kind->grounds);
 	*out++ = kind->flags;
 	*out++ = kind->fixed;
 	if (kind->fixed) {

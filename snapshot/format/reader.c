@@ -8,7 +8,7 @@
 
 static unsigned with_implied(unsigned what)
 {
-	if (what & HSNAP_LOAD_EDGES)
+	if (what & (HSNAP_LOAD_EDGES | HSNAP_LOAD_GROUNDS))
 		what |= HSNAP_LOAD_NODES;
 	if (what & HSNAP_LOAD_NODES)
 		what |= HSNAP_LOAD_MEMBERS;

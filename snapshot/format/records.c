@@ -229,6 +229,26 @@ static void code_frame(struct hsnap_codec *codec, struct hsnap_frame *frame)
 	hsnap_code_near(codec, &frame->offset, &codec->last[0]);
 }
 
+static void code_grounds(struct hsnap_codec *codec, struct hsnap_grounds *grounds)
+{
+	uint64_t first = grounds->num_others ? grounds->first_other : codec->last[0];
+	hsnap_code_u8(codec, &grounds->evidence, HSNAP_NUM_EVIDENCE - 1);
+	hsnap_code_u8(codec, &grounds->conflicts, UINT8_MAX);
+	hsnap_code_bool(codec, &grounds->more);
+	hsnap_code_near(codec, &first, &codec->last[0]);
+	hsnap_code_u32(codec, &grounds->num_others);
+	codec->last[0] += grounds->num_others;
+	codec->in.bad |= first > UINT32_MAX;
+	grounds->first_other = grounds->num_others ? (uint32_t)first : 0;
+}
+
+static void code_other(struct hsnap_codec *codec, struct hsnap_other *other)
+{
+	hsnap_code_u32(codec, &other->type);
+	hsnap_code_u8(codec, &other->evidence, HSNAP_NUM_EVIDENCE - 1);
+	hsnap_code_u8(codec, &other->verdict, HSNAP_NUM_VERDICTS - 1);
+}
+
 static void code_root(struct hsnap_codec *codec, struct hsnap_root *root)
 {
 	hsnap_code_u8(codec, &root->kind, HSNAP_NUM_ROOT_KINDS - 1);
@@ -297,6 +317,12 @@ void hsnap_record_code(struct hsnap_codec *codec, struct hsnap_snapshot *snapsho
 	case HSNAP_SECTION_ROOTS:
 		CODE(snapshot->graph.roots.items, code_root);
 		break;
+	case HSNAP_SECTION_GROUNDS:
+		CODE(snapshot->grounds.items, code_grounds);
+		break;
+	case HSNAP_SECTION_OTHERS:
+		CODE(snapshot->others.items, code_other);
+		break;
 	}
 }
 
@@ -325,6 +351,10 @@ size_t hsnap_records_num(const struct hsnap_snapshot *snapshot, unsigned section
 		return snapshot->frames.num;
 	case HSNAP_SECTION_ROOTS:
 		return snapshot->graph.roots.num;
+	case HSNAP_SECTION_GROUNDS:
+		return snapshot->grounds.num;
+	case HSNAP_SECTION_OTHERS:
+		return snapshot->others.num;
 	}
 	return 0;
 }
@@ -357,6 +387,10 @@ bool hsnap_records_alloc(struct hsnap_snapshot *snapshot, unsigned section, size
 		return ALLOC(&snapshot->frames, num);
 	case HSNAP_SECTION_ROOTS:
 		return ALLOC(&snapshot->graph.roots, num);
+	case HSNAP_SECTION_GROUNDS:
+		return ALLOC(&snapshot->grounds, num);
+	case HSNAP_SECTION_OTHERS:
+		return ALLOC(&snapshot->others, num);
 	}
 	return true;
 }
@@ -368,6 +402,7 @@ unsigned hsnap_record_min(unsigned section)
 		[HSNAP_SECTION_ROWS] = 12,   [HSNAP_SECTION_MEMBERS] = 3, [HSNAP_SECTION_STACKS] = 2,
 		[HSNAP_SECTION_FRAMES] = 4,  [HSNAP_SECTION_ROOTS] = 7,   [HSNAP_SECTION_ACCOUNT] = 17,
 		[HSNAP_SECTION_ARENAS] = 10, [HSNAP_SECTION_PARTS] = 5,
+		[HSNAP_SECTION_GROUNDS] = 5, [HSNAP_SECTION_OTHERS] = 3,
 	};
 	return section < HSNAP_NUM_SECTIONS ? bytes[section] : 0;
 }

@@ -198,8 +198,8 @@ static enum hsnap_code put_table(struct writer *writer)
 	for (unsigned section = HSNAP_SECTION_NOTES; !code && section <= HSNAP_LAST_OF_TABLE; section++)
 		code = put_records(writer, section);
 	if (!code)
-		code = put_strings(writer, HSNAP_SECTION_STRINGS, HSNAP_SECTION_MEMBERS, HSNAP_SECTION_ROOTS, &position);
-	for (unsigned section = HSNAP_SECTION_MEMBERS; !code && section <= HSNAP_SECTION_ROOTS; section++)
+		code = put_strings(writer, HSNAP_SECTION_STRINGS, HSNAP_SECTION_MEMBERS, HSNAP_LAST_OF_MEMBERS, &position);
+	for (unsigned section = HSNAP_SECTION_MEMBERS; !code && section <= HSNAP_LAST_OF_MEMBERS; section++)
 		code = put_records(writer, section);
 	return code;
 }

@@ -14,6 +14,7 @@ static const struct {
 	[HSNAP_EVIDENCE_LANDING] = { "landing", "all that its owner's void pointers lead to is like that", HSNAP_INFERRED },
 	[HSNAP_EVIDENCE_INTRUSIVE] = { "intrusive", "the list through it stands at that member in every node", HSNAP_INFERRED },
 	[HSNAP_EVIDENCE_ALIAS] = { "alias", "the program's code takes its opaque handle for that", HSNAP_INFERRED },
+	[HSNAP_EVIDENCE_FOLLOWED] = { "followed", "a declared pointer of an object that is inferred itself leads to it", HSNAP_INFERRED },
 	[HSNAP_EVIDENCE_POINTER] = { "pointer", "a declared pointer leads to it, and the size fits", HSNAP_PROVED },
 	[HSNAP_EVIDENCE_CONTAINER] = { "container", "a library container keeps it", HSNAP_PROVED },
 	[HSNAP_EVIDENCE_SITE] = { "site", "the variable at its call site has the size asked for", HSNAP_EXACT },

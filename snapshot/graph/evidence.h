@@ -20,6 +20,7 @@ enum hsnap_evidence {
 	HSNAP_EVIDENCE_LANDING,   /* what one owner's void pointers lead to, all blocks together */
 	HSNAP_EVIDENCE_INTRUSIVE, /* a list's node stands at the same offset in all of them: container_of */
 	HSNAP_EVIDENCE_ALIAS,     /* an opaque handle that the program's code turns into this type */
+	HSNAP_EVIDENCE_FOLLOWED,  /* as POINTER or CONTAINER, but from a place whose own name is inferred */
 	HSNAP_EVIDENCE_POINTER,   /* a typed pointer from a typed place, and the size fits */
 	HSNAP_EVIDENCE_CONTAINER, /* a library container's node or body */
 	HSNAP_EVIDENCE_SITE,      /* the variable at the call site, and its size is the one asked for */
@@ -29,6 +30,30 @@ enum hsnap_evidence {
 	HSNAP_EVIDENCE_USER,      /* the user's --types file */
 	HSNAP_NUM_EVIDENCE,
 };
+
+/* What became of a claim that did not win. */
+enum hsnap_verdict {
+	HSNAP_VERDICT_LOST, /* to one with stronger evidence, or to one that came first or begins with it */
+	HSNAP_VERDICT_SIZE, /* no object of the type, nor a run of them, fills the block */
+	HSNAP_VERDICT_LOOK, /* its words are not what the type says they are: only of runs */
+	HSNAP_NUM_VERDICTS,
+};
+
+/* A claim besides the one that won. */
+struct hsnap_other {
+	hsnap_type_id type;
+	uint8_t evidence, verdict; /* enum hsnap_evidence, enum hsnap_verdict */
+};
+
+/* What the name of a block rests on; most blocks share theirs with many. */
+struct hsnap_grounds {
+	uint8_t evidence;      /* enum hsnap_evidence */
+	uint8_t conflicts;     /* other claims of equal evidence that contradict it; 255 = that or more */
+	bool more;             /* there were others than are kept */
+	uint32_t first_other, num_others; /* into others */
+};
+
+#define HSNAP_MAX_GROUNDS 65536u /* so many different ones are kept: graph.grounds has 16 bits */
 
 /* How sure a name is that rests on nothing else, and is not contested. */
 enum hsnap_confidence hsnap_evidence_confidence(enum hsnap_evidence evidence);

@@ -54,6 +54,14 @@ enum hsnap_code hsnap_graph_alloc_nodes(struct hsnap_graph *graph, uint32_t num_
 	return HSNAP_OK;
 }
 
+enum hsnap_code hsnap_graph_alloc_grounds(struct hsnap_graph *graph, struct hsnap_error *err)
+{
+	graph->grounds = hsnap_pages_alloc(graph->num_nodes, sizeof(*graph->grounds));
+	if (!graph->grounds)
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for %u blocks", graph->num_blocks);
+	return HSNAP_OK;
+}
+
 enum hsnap_code hsnap_graph_alloc_edges(struct hsnap_graph *graph, uint64_t num_edges,
 					struct hsnap_error *err)
 {
@@ -80,6 +88,7 @@ void hsnap_graph_deinit(struct hsnap_graph *graph)
 	hsnap_pages_free(graph->site, num, sizeof(*graph->site));
 	hsnap_pages_free(graph->epoch, num, sizeof(*graph->epoch));
 	hsnap_pages_free(graph->flags, num, sizeof(*graph->flags));
+	hsnap_pages_free(graph->grounds, num, sizeof(*graph->grounds));
 	hsnap_pages_free(graph->first_edge, num + 1, sizeof(*graph->first_edge));
 	hsnap_pages_free(graph->edge_to, graph->num_edges, sizeof(*graph->edge_to));
 	hsnap_pages_free(graph->edge_offset, graph->num_edges, sizeof(*graph->edge_offset));

@@ -165,6 +165,7 @@ struct hsnap_graph {
 	uint32_t *site;      /* index into stacks; HSNAP_NO_SITE: unknown */
 	uint16_t *epoch;     /* seconds from facts.epoch_start to the allocation; 0xffff = that or later; 0 = unknown */
 	uint8_t *flags;      /* HSNAP_FLAG_… */
+	uint16_t *grounds;   /* index into the snapshot's grounds; NULL also where there are none */
 	struct hsnap_vec(struct hsnap_big) big; /* in order of node */
 
 	/* Edges of node n are [first_edge[n], first_edge[n + 1]), in order of offset. */
@@ -179,6 +180,8 @@ struct hsnap_graph {
  * hsnap_graph_alloc_edges().  HSNAP_NO_MEMORY, or HSNAP_UNSUPPORTED above HSNAP_MAX_NODES. */
 HSNAP_CHECKED enum hsnap_code hsnap_graph_alloc_nodes(struct hsnap_graph *graph, uint32_t num_roots,
 						      uint32_t num_blocks, struct hsnap_error *err);
+/* Of the columns grounds alone is apart: only who explains a name needs it. */
+HSNAP_CHECKED enum hsnap_code hsnap_graph_alloc_grounds(struct hsnap_graph *graph, struct hsnap_error *err);
 HSNAP_CHECKED enum hsnap_code hsnap_graph_alloc_edges(struct hsnap_graph *graph, uint64_t num_edges,
 						      struct hsnap_error *err);
 void hsnap_graph_deinit(struct hsnap_graph *graph);

@@ -36,6 +36,8 @@ void hsnap_snapshot_destroy(struct hsnap_snapshot *snapshot)
 	hsnap_vec_deinit(&snapshot->account_parts);
 	hsnap_vec_deinit(&snapshot->stacks);
 	hsnap_vec_deinit(&snapshot->frames);
+	hsnap_vec_deinit(&snapshot->grounds);
+	hsnap_vec_deinit(&snapshot->others);
 	hsnap_graph_deinit(&snapshot->graph);
 	free(snapshot);
 }

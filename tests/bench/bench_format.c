@@ -4,7 +4,7 @@
  *
  *	bench-format [MILLIONS_OF_BLOCKS [FOLDER]]     10, /tmp
  *
- * The heap is like a program's: types and call sites by Zipf's law, a tenth of
+ * The heap is like a program's: types, call sites and grounds of names by Zipf's law, a tenth of
  * them of varying size, addresses as glibc gives them with holes, two edges a
  * block (none in half of the types), 80 % of them to blocks nearby.  The
  * peer is what a straightforward tool would write: a row of 20 bytes a block
@@ -24,6 +24,7 @@
 
 #define NUM_KINDS 300u
 #define MAX_SLOTS 8
+#define NUM_GROUNDS 100u
 
 /* A call site: what it allocates, and where pointers stand in it. */
 struct kind {
@@ -112,7 +113,9 @@ static uint32_t make_blocks(struct hsnap_snapshot *s, uint32_t num)
 {
 	struct hsnap_graph *graph = &s->graph;
 	uint64_t address = 0x55d0c0a00010, edges = 0;
-	need(!hsnap_graph_alloc_nodes(graph, 0, num, NULL), "memory");
+	need(!hsnap_graph_alloc_nodes(graph, 0, num, NULL) && !hsnap_graph_alloc_grounds(graph, NULL), "memory");
+	for (uint32_t i = 0; i < NUM_GROUNDS; i++)
+		need(hsnap_vec_push(&s->grounds, (struct hsnap_grounds){ .evidence = (uint8_t)(i % HSNAP_NUM_EVIDENCE) }), "memory");
 	for (hsnap_node_id node = 1; node <= num; node++) {
 		uint32_t k = pick_kind();
 		const struct kind *kind = &kinds[k];
@@ -121,6 +124,8 @@ static uint32_t make_blocks(struct hsnap_snapshot *s, uint32_t num)
 		graph->type[node] = 1 + k;
 		graph->site[node] = 1 + k;
 		graph->flags[node] = kind->varies ? HSNAP_EXACT : HSNAP_PROVED;
+		/* What a name rests on goes with its type; in a twentieth of a third of the types something else was said, too. */
+		graph->grounds[node] = (uint16_t)(1 + k % (NUM_GROUNDS - 1) / (k % 3 || random_below(&rng, 20) ? 2 : 1));
 		graph->address[node] = address;
 		need(hsnap_node_set_size(graph, node, size, usable), "memory");
 		address += usable + 8;

@@ -17,7 +17,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/compare.h"
 
-#define ALL (HSNAP_LOAD_MEMBERS | HSNAP_LOAD_NODES | HSNAP_LOAD_EDGES)
+#define ALL HSNAP_LOAD_ALL
 
 static void check(bool holds, const char *what)
 {

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "snapshot/base/cleanup.h"
+#include "snapshot/base/pages.h"
 #include "snapshot/format/layout.h"
 #include "snapshot/format/writer.h"
 #include "tests/support/compare.h"
@@ -16,7 +17,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/repack.h"
 
-#define ALL (HSNAP_LOAD_MEMBERS | HSNAP_LOAD_NODES | HSNAP_LOAD_EDGES)
+#define ALL HSNAP_LOAD_ALL
 
 static struct file small_file(void)
 {
@@ -139,11 +140,11 @@ static const struct {
 	{ "x", 1, HSNAP_FORMAT, "not a heapsnap snapshot" },
 	{ "\x89HSNAP\n", 7, HSNAP_FORMAT, "not a heapsnap snapshot" }, /* after a copy in text mode */
 	{ "\x89HSN", 4, HSNAP_FORMAT, "cut short" },
-	{ "\x89HSNAP\r\n\3\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 3, made by a newer heapsnap; this one reads format 2" },
-	{ "\x89HSNAP\r\n\1\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 1, made by an older heapsnap; this one reads format 2" },
-	{ "\x89HSNAP\r\n\0\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 0, made by an older heapsnap; this one reads format 2" },
-	{ "\x89HSNAP\r\n\2\0\0\0\1\0\0\0", 16, HSNAP_FORMAT, "unknown flags" },
-	{ "\x89HSNAP\r\n\2\0\0\0\0\0\0\0", 16, HSNAP_FORMAT, "cut short" },
+	{ "\x89HSNAP\r\n\4\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 4, made by a newer heapsnap; this one reads format 3" },
+	{ "\x89HSNAP\r\n\1\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 1, made by an older heapsnap; this one reads format 3" },
+	{ "\x89HSNAP\r\n\0\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 0, made by an older heapsnap; this one reads format 3" },
+	{ "\x89HSNAP\r\n\3\0\0\0\1\0\0\0", 16, HSNAP_FORMAT, "unknown flags" },
+	{ "\x89HSNAP\r\n\3\0\0\0\0\0\0\0", 16, HSNAP_FORMAT, "cut short" },
 };
 
 Test(damage, what_is_no_snapshot_says_so)
@@ -458,6 +459,28 @@ static void deep_types(struct hsnap_snapshot *s)
 	}
 }
 
+/* Block 2 has a claim besides its own. */
+static void grounds(struct hsnap_snapshot *s)
+{
+	cr_assert(hsnap_vec_push(&s->grounds, (struct hsnap_grounds){ 0 }));
+	cr_assert(hsnap_vec_push(&s->grounds, (struct hsnap_grounds){ .evidence = HSNAP_EVIDENCE_SITE, .num_others = 1 }));
+	cr_assert(hsnap_vec_push(&s->others, (struct hsnap_other){ .type = 1, .evidence = HSNAP_EVIDENCE_POINTER }));
+	cr_assert_eq(hsnap_graph_alloc_grounds(&s->graph, NULL), HSNAP_OK);
+	s->graph.grounds[2] = 1;
+}
+static void block_grounds(struct hsnap_snapshot *s) { grounds(s), s->graph.grounds[2] = 2; }
+static void no_grounds(struct hsnap_snapshot *s)
+{
+	grounds(s);
+	hsnap_pages_free(s->graph.grounds, s->graph.num_nodes, sizeof(*s->graph.grounds));
+	s->graph.grounds = NULL;
+}
+static void evidence_of_grounds(struct hsnap_snapshot *s) { grounds(s), s->grounds.items[1].evidence = HSNAP_NUM_EVIDENCE; }
+static void range_of_others(struct hsnap_snapshot *s) { grounds(s), s->grounds.items[1].first_other = UINT32_MAX; }
+static void type_of_claim(struct hsnap_snapshot *s) { grounds(s), s->others.items[0].type = 999; }
+static void evidence_of_claim(struct hsnap_snapshot *s) { grounds(s), s->others.items[0].evidence = HSNAP_NUM_EVIDENCE; }
+static void verdict_of_claim(struct hsnap_snapshot *s) { grounds(s), s->others.items[0].verdict = HSNAP_NUM_VERDICTS; }
+
 static void account(struct hsnap_snapshot *s)
 {
 	s->account = (struct hsnap_account){ .known = true, .rss = HSNAP_NOT_KNOWN };
@@ -511,6 +534,14 @@ static const struct {
 	{ "too many blocks", too_many, "there are too many blocks" },
 	{ "members that all types share", shared_members, "types share their members" },
 	{ "types in types without end", deep_types, "types are nested too deeply" },
+	{ "grounds of names", grounds, NULL },
+	{ "grounds of a block", block_grounds, "a block's grounds are out of range" },
+	{ "grounds that are missing", no_grounds, "the graph was not loaded whole" },
+	{ "evidence of grounds", evidence_of_grounds, "the grounds of a name are out of range" },
+	{ "range of claims", range_of_others, "the grounds of a name are out of range" },
+	{ "type of a claim", type_of_claim, "a claim is out of range" },
+	{ "evidence of a claim", evidence_of_claim, "a claim is out of range" },
+	{ "verdict of a claim", verdict_of_claim, "a claim is out of range" },
 	{ "an account", account, NULL },
 	{ "an RSS past all", rss_of_account, "a number of the memory account is out of range" },
 	{ "live blocks not known", live_not_known, "a number of the memory account is out of range" },
@@ -539,6 +570,7 @@ Test(damage, a_broken_graph_is_not_written, .init = folder_make, .fini = folder_
 		}
 		remove(in_folder("broken.snap"));
 		hsnap_vec_deinit(&s->graph.big);
+		hsnap_pages_free(s->graph.grounds, saved.num_nodes, sizeof(*s->graph.grounds));
 		s->graph = saved;
 	}
 }

@@ -21,7 +21,7 @@
 #include "tests/support/graph_text.h"
 #include "tests/support/random_graph.h"
 
-#define ALL (HSNAP_LOAD_MEMBERS | HSNAP_LOAD_NODES | HSNAP_LOAD_EDGES)
+#define ALL HSNAP_LOAD_ALL
 
 static struct hsnap_snapshot *small_snapshot(void)
 {

@@ -117,6 +117,14 @@ static void compare_members(struct comparison *c)
 	EACH(struct hsnap_frame, frames) {
 		STRING(function), STRING(source), NUMBER(module), NUMBER(offset);
 	}
+	EACH(struct hsnap_grounds, grounds) {
+		NUMBER(evidence), NUMBER(conflicts), NUMBER(more), NUMBER(num_others);
+		if (a->num_others)
+			NUMBER(first_other);
+	}
+	EACH(struct hsnap_other, others) {
+		NUMBER(type), NUMBER(evidence), NUMBER(verdict);
+	}
 	EACH(struct hsnap_root, graph.roots) {
 		NUMBER(kind), NUMBER(weak), STRING(name), STRING(source), STRING(function), STRING(thread), NUMBER(module);
 	}
@@ -137,6 +145,14 @@ static void compare_nodes(struct comparison *c)
 	NUMBER(big.num);
 }
 
+/* What is not there is all 0. */
+static void compare_grounds(struct comparison *c)
+{
+	const struct hsnap_graph *a = &c->a->graph, *b = &c->b->graph;
+	for (size_t i = 1; i < 1 + (size_t)a->num_roots + a->num_blocks; i++)
+		number(c, "grounds of node", i, a->grounds ? a->grounds[i] : 0, b->grounds ? b->grounds[i] : 0);
+}
+
 static void compare_edges(struct comparison *c)
 {
 	const struct hsnap_graph *a = &c->a->graph, *b = &c->b->graph;
@@ -154,7 +170,7 @@ bool snapshots_equal(const struct hsnap_snapshot *a, const struct hsnap_snapshot
 		     size_t text_size)
 {
 	struct comparison c = { .a = a, .b = b, .text = text, .text_size = text_size };
-	if (what & HSNAP_LOAD_EDGES)
+	if (what & (HSNAP_LOAD_EDGES | HSNAP_LOAD_GROUNDS))
 		what |= HSNAP_LOAD_NODES;
 	if (what & HSNAP_LOAD_NODES)
 		what |= HSNAP_LOAD_MEMBERS;
@@ -167,6 +183,8 @@ bool snapshots_equal(const struct hsnap_snapshot *a, const struct hsnap_snapshot
 		compare_members(&c);
 	if (what & HSNAP_LOAD_NODES && !c.differ)
 		compare_nodes(&c);
+	if (what & HSNAP_LOAD_GROUNDS && !c.differ)
+		compare_grounds(&c);
 	if (what & HSNAP_LOAD_EDGES && !c.differ)
 		compare_edges(&c);
 	return !c.differ;

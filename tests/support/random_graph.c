@@ -105,6 +105,25 @@ static void make_stacks(struct hsnap_snapshot *s, struct random *random, uint32_
 	}
 }
 
+/* Grounds 0 says nothing; their others lie anywhere. */
+static void make_grounds(struct hsnap_snapshot *s, struct random *random, uint32_t num)
+{
+	for (uint32_t i = 0; i < num; i++)
+		need(hsnap_vec_push(&s->others, (struct hsnap_other){
+			.type = (hsnap_type_id)random_below(random, s->types.num),
+			.evidence = (uint8_t)random_below(random, HSNAP_NUM_EVIDENCE),
+			.verdict = (uint8_t)random_below(random, HSNAP_NUM_VERDICTS) }));
+	for (uint32_t i = 0; i < num; i++) {
+		struct hsnap_grounds grounds = { .evidence = (uint8_t)random_below(random, HSNAP_NUM_EVIDENCE),
+						 .conflicts = (uint8_t)any(random, UINT8_MAX), .more = random_below(random, 2) };
+		grounds.first_other = (uint32_t)random_below(random, num);
+		grounds.num_others = (uint32_t)random_below(random, num - grounds.first_other + 1);
+		if (!grounds.num_others)
+			grounds.first_other = 0;
+		need(hsnap_vec_push(&s->grounds, grounds));
+	}
+}
+
 static uint8_t any_flags(struct random *random)
 {
 	return (uint8_t)(random_below(random, HSNAP_NUM_CONFIDENCES) |
@@ -120,6 +139,8 @@ static void set_wild(struct hsnap_snapshot *s, struct random *random, hsnap_node
 	graph->site[node] = (uint32_t)random_below(random, s->stacks.num);
 	graph->epoch[node] = (uint16_t)any(random, UINT16_MAX);
 	graph->type[node] = (hsnap_type_id)random_below(random, s->types.num);
+	graph->grounds[node] = (uint16_t)(random_below(random, 20) ? graph->type[node] % s->grounds.num
+								   : random_below(random, s->grounds.num));
 	graph->flags[node] = any_flags(random);
 	if (!root && size + slack > UINT64_MAX - *address)
 		size = slack = 0;
@@ -142,6 +163,7 @@ static void set_heap(struct hsnap_snapshot *s, struct random *random, hsnap_node
 	uint64_t usable = ((size + 8 + 15) & ~15ull) - 8;
 	graph->type[node] = (hsnap_type_id)kind;
 	graph->site[node] = (uint32_t)(kind % s->stacks.num);
+	graph->grounds[node] = (uint16_t)(kind % s->grounds.num);
 	graph->flags[node] = HSNAP_PROVED;
 	if (node < hsnap_first_block(graph))
 		usable = size;
@@ -154,6 +176,7 @@ static void make_nodes(struct hsnap_snapshot *s, struct random *random, const st
 {
 	struct hsnap_graph *graph = &s->graph;
 	need(!hsnap_graph_alloc_nodes(graph, shape->num_roots, shape->num_blocks, NULL));
+	need(!hsnap_graph_alloc_grounds(graph, NULL));
 	for (uint32_t r = 0; r < shape->num_roots; r++)
 		need(hsnap_vec_push(&graph->roots, (struct hsnap_root){
 			.kind = (uint8_t)random_below(random, HSNAP_NUM_ROOT_KINDS), .weak = random_below(random, 2),
@@ -252,6 +275,7 @@ struct hsnap_snapshot *random_snapshot(const struct random_shape *shape)
 	make_facts(s, &random);
 	make_types(s, &random, shape->num_types);
 	make_stacks(s, &random, shape->num_stacks);
+	make_grounds(s, &random, shape->num_types);
 	make_nodes(s, &random, shape);
 	if (!shape->no_edges)
 		make_edges(s, &random, shape);

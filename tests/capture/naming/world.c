@@ -272,6 +272,30 @@ const char *world_edges(struct world *w)
 	return w->text;
 }
 
+const char *world_grounds(struct world *w)
+{
+	static const char *const verdicts[HSNAP_NUM_VERDICTS] = { "", " size", " look" };
+	const struct hsnap_snapshot *s = w->snapshot;
+	const struct hsnap_graph *g = &s->graph;
+	w->text[0] = '\0';
+	for (hsnap_node_id n = hsnap_first_block(g); n < g->num_nodes; n++) {
+		const struct hsnap_grounds *grounds = &s->grounds.items[g->grounds[n]];
+		bool named = g->type[n] && s->types.items[g->type[n]].kind != HSNAP_TYPE_LABEL;
+		append(w, "%s%u %s %s", w->text[0] ? "; " : "", n - g->num_roots,
+		       named ? hsnap_text(s, s->types.items[g->type[n]].name) : "-",
+		       hsnap_evidence_name((enum hsnap_evidence)grounds->evidence));
+		if (grounds->conflicts)
+			append(w, ", %u conflict%s", grounds->conflicts, grounds->conflicts > 1 ? "s" : "");
+		for (uint32_t i = 0; i < grounds->num_others; i++) {
+			const struct hsnap_other *other = &s->others.items[grounds->first_other + i];
+			append(w, "%s%s %s%s", i ? "; " : " (", hsnap_text(s, s->types.items[other->type].name),
+			       hsnap_evidence_name((enum hsnap_evidence)other->evidence), verdicts[other->verdict]);
+		}
+		append(w, "%s%s", grounds->num_others ? ")" : "", grounds->more ? " and more" : "");
+	}
+	return w->text;
+}
+
 struct basics make_basics(struct world *w)
 {
 	struct basics t;

@@ -69,6 +69,10 @@ const char *world_rows(struct world *w);
 /* "g_books>1 1>2? …": edges from roots and blocks, weak ones with "?"; blocks count from 1. */
 const char *world_edges(struct world *w);
 
+/* "1 Node pointer, 1 conflict (Page pointer; Head run look); 2 - none" …: what the names of blocks rest on, and in
+ * brackets the claims that did not win. */
+const char *world_grounds(struct world *w);
+
 #define STACK(w, ...) world_stack((w), (const uint64_t[]){ __VA_ARGS__, 0 })
 #define MEMBERS(w, type, ...) \
 	world_members((w), (type), sizeof((const struct world_member[]){ __VA_ARGS__ }) / sizeof(struct world_member), \

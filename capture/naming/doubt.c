@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * doubt.c - what a contested place led to is not proved by it.
+ *
+ * Types are pushed on as they are found, and a claim may be contested only after its
+ * block was walked.  So in the end all that is reached from contested blocks by declared
+ * pointers is in doubt, unless a place that is not leads there as well.  Where nothing is
+ * contested, which is usual, this costs one look at each claim.
+ */
+#include "capture/naming/claims.h"
+#include "capture/naming/walk.h"
+#include "snapshot/base/cleanup.h"
+#include "snapshot/base/pages.h"
+
+enum mark { PLAIN, IN_DOUBT };
+
+struct doubt {
+	struct hsnap_work *work;
+	struct hsnap_walk walk;
+	uint32_t hint;
+	uint8_t *marks; /* one a block: enum mark */
+	size_t num;     /* blocks in doubt */
+	enum mark from; /* only blocks of this mark are looked at, and get the other */
+	struct hsnap_vec(uint32_t) queue;
+	bool failed;    /* out of memory */
+};
+
+static void doubt_deinit(struct doubt *doubt)
+{
+	hsnap_vec_deinit(&doubt->queue);
+	hsnap_pages_free(doubt->marks, doubt->work->num_blocks, sizeof(*doubt->marks));
+}
+
+static bool is_pushed(const struct hsnap_claim *claim)
+{
+	return claim->evidence == HSNAP_EVIDENCE_POINTER || claim->evidence == HSNAP_EVIDENCE_CONTAINER;
+}
+
+static bool is_contested(const struct hsnap_claim *claim)
+{
+	return claim->conflicts && hsnap_evidence_confidence((enum hsnap_evidence)claim->evidence) > HSNAP_INFERRED;
+}
+
+/* Would the pointer make the very claim that the block has? */
+static bool says_so(struct hsnap_work *work, uint32_t b, const struct hsnap_found *found)
+{
+	const struct hsnap_claim *claim = &work->claims[b];
+	hsnap_dtype_id type = found->type;
+	for (unsigned depth = 0; depth < 8 && hsnap_dtype(work->symbols, type)->kind == HSNAP_DTYPE_ARRAY; depth++)
+		type = hsnap_dtype(work->symbols, type)->target;
+	return claim->type == work->plans.same[type];
+}
+
+static void visit(void *context, const struct hsnap_found *found)
+{
+	struct doubt *doubt = context;
+	struct hsnap_work *work = doubt->work;
+	uint32_t b = hsnap_block_index_find(&work->index, found->value, &doubt->hint);
+	if (b == HSNAP_NO_BLOCK || work->heap->blocks.items[b].address != found->value)
+		return;
+	const struct hsnap_claim *claim = &work->claims[b];
+	if (doubt->marks[b] != doubt->from || !is_pushed(claim) || claim->conflicts || !says_so(work, b, found))
+		return;
+	doubt->marks[b] = !doubt->from;
+	doubt->num += doubt->from == PLAIN;
+	if (!hsnap_vec_push(&doubt->queue, b))
+		doubt->failed = true;
+}
+
+static void drain(struct doubt *doubt)
+{
+	while (doubt->queue.num && !doubt->failed)
+		hsnap_walk_block(&doubt->walk, doubt->queue.items[--doubt->queue.num]);
+}
+
+/* From contested blocks on: everything is in doubt.  false: there are none. */
+static bool spread(struct doubt *doubt)
+{
+	bool any = false;
+	doubt->from = PLAIN;
+	for (uint32_t b = 0; b < doubt->work->num_blocks && !doubt->failed; b++) {
+		if (!is_contested(&doubt->work->claims[b]))
+			continue;
+		any = true;
+		hsnap_walk_block(&doubt->walk, b);
+		drain(doubt);
+	}
+	return any;
+}
+
+/* From the places that are in no doubt on: what they lead to is not either. */
+static void clear_up(struct doubt *doubt)
+{
+	struct hsnap_work *work = doubt->work;
+	doubt->from = IN_DOUBT;
+	for (size_t i = 0; i < work->segments.num; i++)
+		hsnap_walk_segment(&doubt->walk, &work->segments.items[i]);
+	for (uint32_t b = 0; b < work->num_blocks && !doubt->failed; b++)
+		if (!doubt->marks[b] && hsnap_claim_confidence(&work->claims[b]) > HSNAP_INFERRED)
+			hsnap_walk_block(&doubt->walk, b);
+	drain(doubt);
+}
+
+enum hsnap_code hsnap_spread_doubt(struct hsnap_work *work, struct hsnap_error *err)
+{
+	if (!work->symbols)
+		return HSNAP_OK;
+	hsnap_auto(doubt_deinit) struct doubt doubt = { .work = work };
+	hsnap_walk_init(&doubt.walk, work, visit, &doubt);
+	doubt.marks = hsnap_pages_alloc(work->num_blocks, sizeof(*doubt.marks));
+	if (!doubt.marks)
+		return hsnap_no_memory(err);
+	if (spread(&doubt) && doubt.num)
+		clear_up(&doubt);
+	if (doubt.failed)
+		return hsnap_no_memory(err);
+	for (uint32_t b = 0; b < work->num_blocks; b++)
+		if (doubt.marks[b])
+			work->claims[b].evidence = HSNAP_EVIDENCE_FOLLOWED;
+	return HSNAP_OK;
+}

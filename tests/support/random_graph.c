@@ -163,7 +163,7 @@ static void set_heap(struct hsnap_snapshot *s, struct random *random, hsnap_node
 	uint64_t usable = ((size + 8 + 15) & ~15ull) - 8;
 	graph->type[node] = (hsnap_type_id)kind;
 	graph->site[node] = (uint32_t)(kind % s->stacks.num);
-	graph->grounds[node] = (uint16_t)(kind % s->grounds.num);
+	graph->grounds[node] = (uint16_t)((kind + !random_below(random, 8)) % s->grounds.num);
 	graph->flags[node] = HSNAP_PROVED;
 	if (node < hsnap_first_block(graph))
 		usable = size;

@@ -18,23 +18,28 @@ Test(grounds, who_says_so_and_who_says_otherwise)
 	MEMBERS(w, half, { "next", 0, world_pointer(w, half) });
 	world_pc(w, WORLD_TEXT + 16, "node_new");
 	world_result(w, t.node, false);
-	uint64_t made = world_block(w, 32, STACK(w, WORLD_TEXT + 16)), found = world_block(w, 32, 0), odd = world_block(w, 40, 0);
+	uint64_t made = world_block(w, 32, STACK(w, WORLD_TEXT + 16)), next = world_block(w, 32, 0), found = world_block(w, 32, 0),
+		 odd = world_block(w, 40, 0);
 	world_variable(w, "g_page", WORLD_DATA, world_pointer(w, page));
 	world_variable(w, "g_node", WORLD_DATA + 8, t.node_pointer);
 	world_variable(w, "g_other", WORLD_DATA + 16, world_pointer(w, page));
 	world_variable(w, "g_big", WORLD_DATA + 24, world_pointer(w, big));
 	world_variable(w, "g_odd", WORLD_DATA + 32, t.node_pointer);
 	world_variable(w, "g_half", WORLD_DATA + 40, world_pointer(w, half));
+	world_variable(w, "g_next", WORLD_DATA + 48, t.node_pointer);
+	world_variable(w, "g_same", WORLD_DATA + 56, world_pointer(w, page));
 	world_set(w, WORLD_DATA, made);
 	world_set(w, WORLD_DATA + 8, found);
 	world_set(w, WORLD_DATA + 16, found);
 	world_set(w, WORLD_DATA + 24, found);
+	world_set(w, WORLD_DATA + 48, next);
+	world_set(w, WORLD_DATA + 56, next);
 	world_set(w, WORLD_DATA + 32, odd);
 	world_set(w, WORLD_DATA + 40, odd);
 	world_name(w);
-	cr_expect_str_eq(world_grounds(w), "1 Node site (Page pointer); "
-			 "2 Node pointer, 1 conflict (Big pointer size; Page pointer); "
-			 "3 - none (Half pointer size; Node pointer size)");
+	cr_expect_str_eq(world_grounds(w), "1 Node site (Page pointer); 2 Node pointer, 1 conflict (Page pointer); "
+			 "3 Node pointer, 1 conflict (Big pointer size; Page pointer); "
+			 "4 - none (Half pointer size; Node pointer size)");
 	cr_expect_eq(w->snapshot->graph.grounds[1], 0, "roots rest on nothing");
 	world_destroy(w);
 }
@@ -100,7 +105,25 @@ Test(grounds, doubt_goes_with_the_pointers)
 	}
 }
 
-/* A claim that is contested only after its block was walked, by a list that hangs on it. */
+/* Arrays of pointers come last: what a doubtful place led to is walked again when a sure one does. */
+Test(grounds, what_turns_out_to_be_sure_clears_what_hangs_on_it)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	uint64_t run = world_block(w, 64, 0), node = world_block(w, 32, 0), below = world_block(w, 32, 0), table = world_block(w, 16, 0);
+	world_variable(w, "g_run", WORLD_DATA, t.node_pointer);
+	world_variable(w, "g_table", WORLD_DATA + 8, world_pointer(w, t.node_pointer));
+	world_set(w, WORLD_DATA, run);
+	world_set(w, WORLD_DATA + 8, table);
+	world_set(w, run, node);
+	world_set(w, node, below);
+	world_set(w, table + 8, node);
+	world_name(w);
+	cr_expect_str_eq(world_grounds(w), "1 Node[] run; 2 Node pointer; 3 Node pointer; 4 Node *[] pointer");
+	world_destroy(w);
+}
+
+/* A claim that is contested only after its block was walked: by what an array of pointers holds. */
 Test(grounds, doubt_spreads_from_what_is_contested_late)
 {
 	struct world *w = world_create();
@@ -109,12 +132,13 @@ Test(grounds, doubt_spreads_from_what_is_contested_late)
 	MEMBERS(w, page, { "name", 0, t.byte_pointer });
 	MEMBERS(w, hook, { "page", 8, world_pointer(w, page) });
 	uint64_t head = world_block(w, 32, 0), second = world_block(w, 32, 0), third = world_block(w, 32, 0),
-		 kept = world_block(w, 32, 0), hooked = world_block(w, 16, 0);
+		 kept = world_block(w, 32, 0), hooked = world_block(w, 16, 0), hooks = world_block(w, 8, 0);
 	world_variable(w, "g_node", WORLD_DATA, t.node_pointer);
-	world_variable(w, "g_hook", WORLD_DATA + 8, world_pointer(w, hook));
+	world_variable(w, "g_hooks", WORLD_DATA + 8, world_pointer(w, world_pointer(w, hook)));
 	world_variable(w, "g_kept", WORLD_DATA + 16, t.node_pointer);
 	world_set(w, WORLD_DATA, head);
-	world_set(w, WORLD_DATA + 8, hooked);
+	world_set(w, WORLD_DATA + 8, hooks);
+	world_set(w, hooks, hooked);
 	world_set(w, WORLD_DATA + 16, kept);
 	world_set(w, head, second);
 	world_set(w, second, third);
@@ -122,8 +146,8 @@ Test(grounds, doubt_spreads_from_what_is_contested_late)
 	world_set(w, hooked + 8, head);
 	world_name(w);
 	cr_expect_str_eq(world_grounds(w), "1 Node pointer, 1 conflict (Page pointer); 2 Node followed; 3 Node followed; "
-			 "4 Node pointer; 5 Hook pointer");
-	cr_expect_str_eq(world_rows(w), "4 Node proved; 1 Hook proved");
+			 "4 Node pointer; 5 Hook pointer; 6 Hook *[] pointer");
+	cr_expect_str_eq(world_rows(w), "4 Node proved; 1 Hook proved; 1 Hook *[] proved");
 	world_destroy(w);
 }
 

@@ -129,9 +129,11 @@ static bool key_equals(struct resolver *resolver, const char *name, const char *
 /* "Session.extra" of "in Session.extra". */
 static const char *without_preposition(const char *holder)
 {
-	if (!strncmp(holder, "in ", 3))
-		return holder + 3;
-	return strncmp(holder, "from ", 5) ? holder : holder + 5;
+	static const char *const words[] = { "in ", "from ", "behind " };
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strncmp(holder, words[i], strlen(words[i])))
+			return holder + strlen(words[i]);
+	return holder;
 }
 
 static bool has_form(struct resolver *resolver, hsnap_type_id id, enum form form)

@@ -154,8 +154,7 @@ static void visit(void *context, const struct hsnap_found *found)
 		prove_bytes(search, b, found->type);
 }
 
-/* What a block's own pointers are called by. */
-static struct hsnap_holder place_of_block(const struct hsnap_work *work, uint32_t b)
+struct hsnap_holder hsnap_place_of_block(const struct hsnap_work *work, uint32_t b)
 {
 	const struct hsnap_claim *claim = &work->claims[b];
 	const char *name = hsnap_str(&work->symbols->strings, hsnap_dtype(work->symbols, claim->type)->name);
@@ -169,7 +168,7 @@ static struct hsnap_holder place_of_block(const struct hsnap_work *work, uint32_
 	return (struct hsnap_holder){ .kind = HSNAP_HOLDER_MEMBER, .a = claim->type };
 }
 
-static struct hsnap_holder place_of_segment(const struct hsnap_work *work, uint32_t s)
+struct hsnap_holder hsnap_place_of_segment(const struct hsnap_work *work, uint32_t s)
 {
 	const struct hsnap_segment *segment = &work->segments.items[s];
 	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, segment->type);
@@ -188,7 +187,7 @@ static void walk_blocks(struct search *search, bool exact)
 			continue;
 		if ((claim->evidence >= HSNAP_EVIDENCE_SITE) != exact)
 			continue;
-		search->place = place_of_block(work, b);
+		search->place = hsnap_place_of_block(work, b);
 		search->sure = hsnap_claim_confidence(claim) > HSNAP_INFERRED;
 		hsnap_walk_block(&search->walk, b);
 	}
@@ -201,7 +200,7 @@ static void walk_segments(struct search *search, bool stack)
 		const struct hsnap_segment *segment = &work->segments.items[s];
 		if (!segment->type || (segment->root.kind == HSNAP_ROOT_STACK) != stack)
 			continue;
-		search->place = place_of_segment(work, s);
+		search->place = hsnap_place_of_segment(work, s);
 		search->sure = true;
 		hsnap_walk_segment(&search->walk, segment);
 	}
@@ -274,18 +273,17 @@ static hsnap_string variable_text(struct hsnap_work *work, struct hsnap_convert 
 				  function[0] ? " of " : "", function);
 }
 
-static hsnap_string nested_text(struct hsnap_work *work, struct hsnap_convert *convert, uint32_t number,
+static hsnap_string nested_text(struct hsnap_work *work, struct hsnap_convert *convert, struct hsnap_holder holder,
 				unsigned depth)
 {
-	const struct hsnap_holder holder = work->holders.items[number];
-	if (!number || depth == MAX_NESTING)
+	if (holder.kind == HSNAP_HOLDER_NONE || depth == MAX_NESTING)
 		return 0;
 	if (holder.kind == HSNAP_HOLDER_VARIABLE)
 		return variable_text(work, convert, &holder);
 	if (holder.kind == HSNAP_HOLDER_MEMBER)
 		return member_text(work, convert, NULL, holder.a, holder.b);
 	const struct hsnap_claim *claim = &work->claims[holder.a];
-	hsnap_string outer = nested_text(work, convert, claim->holder, depth + 1);
+	hsnap_string outer = nested_text(work, convert, work->holders.items[claim->holder], depth + 1);
 	if (outer == HSNAP_NO_STRING)
 		return outer;
 	hsnap_auto(hsnap_freep) char *of = NULL;
@@ -298,7 +296,7 @@ static hsnap_string nested_text(struct hsnap_work *work, struct hsnap_convert *c
 	return member_text(work, convert, of, claim->type, holder.b);
 }
 
-hsnap_string hsnap_holder_text(struct hsnap_work *work, struct hsnap_convert *convert, uint32_t holder)
+hsnap_string hsnap_holder_text(struct hsnap_work *work, struct hsnap_convert *convert, struct hsnap_holder holder)
 {
 	return nested_text(work, convert, holder, 0);
 }

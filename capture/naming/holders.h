@@ -17,7 +17,11 @@
  */
 HSNAP_CHECKED enum hsnap_code hsnap_find_holders(struct hsnap_work *work, struct hsnap_error *err);
 
-/* "in DictNode.key", "in g_title", "in names of main"; "" for holder 0. */
-hsnap_string hsnap_holder_text(struct hsnap_work *work, struct hsnap_convert *convert, uint32_t holder);
+/* What the pointers of a typed block, and of a typed segment, are called by; their offset adds to b. */
+struct hsnap_holder hsnap_place_of_block(const struct hsnap_work *work, uint32_t block);
+struct hsnap_holder hsnap_place_of_segment(const struct hsnap_work *work, uint32_t segment);
+
+/* "in DictNode.key", "in g_title", "in names of main"; "" for none. */
+hsnap_string hsnap_holder_text(struct hsnap_work *work, struct hsnap_convert *convert, struct hsnap_holder holder);
 
 #endif

@@ -5,14 +5,17 @@
  */
 #include <stdlib.h>
 
+#include "capture/naming/behind.h"
 #include "capture/naming/claims.h"
 #include "capture/naming/holders.h"
 #include "capture/naming/keymap.h"
 #include "capture/naming/work.h"
 #include "snapshot/base/cleanup.h"
+#include "snapshot/base/pages.h"
 
 /* A holder or site with more sizes than this has one row, without the size. */
 #define MAX_SIZES 16
+#define MAX_SMALL 1024u /* but what has no place has a row for each size up to this */
 #define MAX_DEPTH 4 /* arrays that hold arrays */
 
 struct labels {
@@ -20,6 +23,7 @@ struct labels {
 	struct hsnap_convert convert;
 	hsnap_string *sites;         /* "from parse_line"; one a stack, 0 = none */
 	hsnap_string *holders;       /* "in DictNode.key"; one a holder */
+	hsnap_string *where;         /* one a block: of those, or "behind DictNode.value"; 0 = none */
 	struct hsnap_keymap sizes;   /* {text, size} → seen */
 	struct hsnap_keymap spread;  /* {text} → number of sizes */
 	struct hsnap_keymap types;   /* what is told apart → type of the snapshot */
@@ -30,6 +34,7 @@ static void labels_deinit(struct labels *labels)
 	hsnap_convert_deinit(&labels->convert);
 	free(labels->sites);
 	free(labels->holders);
+	hsnap_pages_free(labels->where, labels->work->num_blocks, sizeof(*labels->where));
 	hsnap_keymap_deinit(&labels->sizes);
 	hsnap_keymap_deinit(&labels->spread);
 	hsnap_keymap_deinit(&labels->types);
@@ -71,7 +76,7 @@ static enum hsnap_code find_holder_texts(struct labels *labels, struct hsnap_err
 	if (!labels->holders)
 		return hsnap_no_memory(err);
 	for (uint32_t i = 1; i < work->holders.num; i++) {
-		labels->holders[i] = hsnap_holder_text(work, &labels->convert, i);
+		labels->holders[i] = hsnap_holder_text(work, &labels->convert, work->holders.items[i]);
 		if (labels->holders[i] == HSNAP_NO_STRING)
 			return hsnap_no_memory(err);
 	}
@@ -95,6 +100,19 @@ static hsnap_string where_text(const struct labels *labels, uint32_t b)
 	return block->stack < work->snapshot->stacks.num ? labels->sites[block->stack] : 0;
 }
 
+/* Where each block is, and where those hang that have no such place. */
+static enum hsnap_code find_places(struct labels *labels, struct hsnap_error *err)
+{
+	struct hsnap_work *work = labels->work;
+	labels->where = hsnap_pages_alloc(work->num_blocks, sizeof(*labels->where));
+	if (!labels->where)
+		return hsnap_no_memory(err);
+	for (uint32_t b = 0; b < work->num_blocks; b++)
+		if (is_label(&work->claims[b]) || work->claims[b].form == HSNAP_FORM_BYTES)
+			labels->where[b] = where_text(labels, b);
+	return hsnap_find_behind(work, &labels->convert, labels->where, err);
+}
+
 /* The module of that place. */
 static uint32_t where_module(const struct labels *labels, uint32_t b)
 {
@@ -115,7 +133,7 @@ static uint32_t where_module(const struct labels *labels, uint32_t b)
 	return frame ? frame->module : HSNAP_NO_MODULE;
 }
 
-/* How many sizes does each place have? */
+/* How many sizes does each place have?  Nothing but its size tells the leak without a place. */
 static bool count_sizes(struct labels *labels)
 {
 	const struct hsnap_work *work = labels->work;
@@ -123,10 +141,10 @@ static bool count_sizes(struct labels *labels)
 		if (!is_label(&work->claims[b]))
 			continue;
 		bool is_new;
-		hsnap_string where = where_text(labels, b);
-		if (!where) /* there is nothing to call it by */
-			continue;
+		hsnap_string where = labels->where[b];
 		uint64_t size = hsnap_block_size(&work->heap->blocks.items[b]);
+		if (!where && size <= MAX_SMALL)
+			continue;
 		if (!hsnap_keymap_at(&labels->sizes, (struct hsnap_key){ where, size }, &is_new))
 			return false;
 		if (!is_new)
@@ -180,13 +198,9 @@ static hsnap_type_id type_of_key(struct labels *labels, uint32_t b, hsnap_string
 
 static bool set_label(struct labels *labels, uint32_t b, hsnap_type_id *ret)
 {
-	hsnap_string where = where_text(labels, b);
+	hsnap_string where = labels->where[b];
 	uint64_t size = hsnap_block_size(&labels->work->heap->blocks.items[b]);
-	if (!where) {
-		*ret = HSNAP_NO_TYPE;
-		return true;
-	}
-	if (hsnap_keymap_get(&labels->spread, (struct hsnap_key){ where, 0 }) > MAX_SIZES)
+	if ((where || size > MAX_SMALL) && hsnap_keymap_get(&labels->spread, (struct hsnap_key){ where, 0 }) > MAX_SIZES)
 		size = UINT64_MAX;
 	*ret = type_of_key(labels, b, where, size);
 	return *ret;
@@ -197,14 +211,16 @@ static bool set_type(struct labels *labels, uint32_t b, hsnap_type_id *ret)
 	const struct hsnap_claim *claim = &labels->work->claims[b];
 	if (is_label(claim))
 		return set_label(labels, b, ret);
-	*ret = type_of_key(labels, b, claim->form == HSNAP_FORM_BYTES ? where_text(labels, b) : 0, 0);
+	*ret = type_of_key(labels, b, claim->form == HSNAP_FORM_BYTES ? labels->where[b] : 0, 0);
 	return *ret;
 }
 
-static enum hsnap_confidence confidence_of(const struct hsnap_claim *claim, hsnap_type_id type)
+/* A size is no label yet. */
+static enum hsnap_confidence confidence_of(const struct labels *labels, uint32_t b)
 {
+	const struct hsnap_claim *claim = &labels->work->claims[b];
 	if (!claim->type)
-		return type ? HSNAP_LABEL : HSNAP_UNKNOWN;
+		return labels->where[b] ? HSNAP_LABEL : HSNAP_UNKNOWN;
 	return hsnap_claim_confidence(claim);
 }
 
@@ -225,6 +241,8 @@ enum hsnap_code hsnap_assign_types(struct hsnap_work *work, struct hsnap_error *
 	enum hsnap_code code = find_sites(&labels, err);
 	if (!code)
 		code = find_holder_texts(&labels, err);
+	if (!code)
+		code = find_places(&labels, err);
 	if (code)
 		return code;
 	if (!count_sizes(&labels))
@@ -234,7 +252,7 @@ enum hsnap_code hsnap_assign_types(struct hsnap_work *work, struct hsnap_error *
 		hsnap_node_id node = hsnap_first_block(graph) + b;
 		if (!set_type(&labels, b, &graph->type[node]))
 			return hsnap_no_memory(err);
-		graph->flags[node] |= (uint8_t)confidence_of(&work->claims[b], graph->type[node]);
+		graph->flags[node] |= (uint8_t)confidence_of(&labels, b);
 	}
 	set_root_types(&labels);
 	code = hsnap_keep_grounds(work, &labels.convert, err);

@@ -28,7 +28,7 @@ typedef uint32_t hsnap_type_id;
 
 /* How sure the name of a block is; a greater value is surer. */
 enum hsnap_confidence {
-	HSNAP_UNKNOWN,  /* not even a label */
+	HSNAP_UNKNOWN,  /* not even a label: of its size alone */
 	HSNAP_LABEL,    /* a truthful description, not a type: "48 bytes in Session.extra" */
 	HSNAP_INFERRED, /* what its kin agree on */
 	HSNAP_PROVED,   /* a typed pointer from a typed place, and the size fits */

@@ -26,7 +26,7 @@ Test(connect, labels_say_where_a_block_was_allocated)
 	world_set(w, WORLD_DATA + 8, one);
 	world_set(w, one + 56, two);
 	world_name(w);
-	cr_expect_str_eq(world_rows(w), "2 64 bytes from app+0x34 label; 1 unknown unknown unreachable");
+	cr_expect_str_eq(world_rows(w), "2 64 bytes from app+0x34 label; 1 40 bytes unknown unreachable");
 	cr_expect_str_eq(world_edges(w), "+8>1? 1+56>2?");
 	world_destroy(w);
 }
@@ -102,7 +102,7 @@ Test(connect, values_and_mappings_are_roots)
 	world_set(w, WORLD_TLS + 24, possible);
 	world_name(w);
 	cr_expect_str_eq(world_edges(w), "mapping+24>2? epoll 5 (fd 7)+0>1?");
-	cr_expect_str_eq(world_rows(w), "1 unknown unknown possible; 1 unknown unknown");
+	cr_expect_str_eq(world_rows(w), "1 40 bytes in a mapping label possible; 1 24 bytes in the kernel label");
 	cr_expect(w->snapshot->graph.roots.items[0].weak);
 	world_destroy(w);
 }
@@ -119,7 +119,7 @@ Test(connect, thousands_of_blocks_find_each_other)
 	}
 	world_set(w, WORLD_DATA, last);
 	world_name(w);
-	cr_expect_str_eq(world_rows(w), "1500 unknown unknown");
+	cr_expect_str_eq(world_rows(w), "1499 24 bytes behind data of app label; 1 24 bytes in data of app label");
 	const struct hsnap_graph *g = &w->snapshot->graph;
 	cr_expect_eq(g->num_edges, 1500);
 	for (hsnap_node_id n = hsnap_first_block(g) + 1; n < g->num_nodes; n++)

@@ -12,6 +12,7 @@
 #define DEEP 64          /* from this depth on any return to a type folds, weak or not … */
 #define DEEPEST_LOOK 4096 /* … that is found so many shapes above */
 #define VIA_SIZE 512
+#define ANY_ELEMENT "[*]"
 
 /* What a shape is told by; the rest of it follows. */
 struct shape_key {
@@ -45,6 +46,13 @@ void hsnap_shapes_deinit(struct hsnap_shapes *shapes)
 	*shapes = (struct hsnap_shapes){ 0 };
 }
 
+/* Of an array on the heap, 0: the type is none. */
+static uint64_t element_size(const struct hsnap_shapes *shapes, hsnap_type_id type)
+{
+	const struct hsnap_type *item = &shapes->snapshot->types.items[type];
+	return item->kind == HSNAP_TYPE_ARRAY ? shapes->snapshot->types.items[item->element].size : 0;
+}
+
 /* "[17]" of a fixed array becomes "[*]": elements are alike. */
 static void forget_indices(char *text)
 {
@@ -52,8 +60,7 @@ static void forget_indices(char *text)
 	for (const char *at = text; *at;) {
 		size_t digits = *at == '[' ? strspn(at + 1, "0123456789") : 0;
 		if (digits && at[1 + digits] == ']') {
-			memcpy(out, "[*]", 3); /* never longer than what it replaces */
-			out += 3;
+			out = mempcpy(out, ANY_ELEMENT, strlen(ANY_ELEMENT)); /* never longer than what it replaces */
 			at += digits + 2;
 		} else {
 			*out++ = *at++;
@@ -75,7 +82,12 @@ static hsnap_string make_via(struct hsnap_shapes *shapes, hsnap_type_id type, ui
 	if (offset == HSNAP_OFFSET_BEYOND || is_anywhere(shapes, type))
 		return hsnap_strings_add(shapes->strings, "+*");
 	hsnap_member_path(shapes->snapshot, type, offset, text, sizeof(text));
-	forget_indices(text);
+	if (!shapes->exact_offsets)
+		forget_indices(text);
+	else if (element_size(shapes, type) && !strncmp(text, ANY_ELEMENT, strlen(ANY_ELEMENT)))
+		return hsnap_strings_addf(shapes->strings, "[%llu]%s",
+					  (unsigned long long)(offset / element_size(shapes, type)),
+					  text + strlen(ANY_ELEMENT));
 	return hsnap_strings_add(shapes->strings, *text ? text : "*");
 }
 
@@ -83,10 +95,8 @@ hsnap_string hsnap_shapes_via(struct hsnap_shapes *shapes, hsnap_node_id from, u
 {
 	const struct hsnap_snapshot *snapshot = shapes->snapshot;
 	hsnap_type_id type = snapshot->graph.type[from];
-	const struct hsnap_type *item = &snapshot->types.items[type];
-	uint64_t offset = snapshot->graph.edge_offset[edge];
-	uint64_t each = item->kind == HSNAP_TYPE_ARRAY ? snapshot->types.items[item->element].size : 0;
-	if (each && offset != HSNAP_OFFSET_BEYOND)
+	uint64_t offset = snapshot->graph.edge_offset[edge], each = element_size(shapes, type);
+	if (each && offset != HSNAP_OFFSET_BEYOND && !shapes->exact_offsets)
 		offset %= each; /* elements are alike */
 	else if (is_anywhere(shapes, type))
 		offset = 0;

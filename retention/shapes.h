@@ -32,12 +32,12 @@ struct hsnap_shapes {
 	struct hsnap_vec(struct hsnap_shape) items;
 	struct hsnap_shape_entry *table; /* to their ids */
 	struct hsnap_via_entry *vias;    /* (type, offset) to member path */
-	bool exact_offsets; /* tell "+200" from "+208" in what has no type */
+	bool exact_offsets; /* tell "+200" from "+208" in what has no type, and "[3]" from "[4]" */
 };
 
 void hsnap_shapes_deinit(struct hsnap_shapes *shapes);
 
-/* Member path of edge `edge` in node `from`; HSNAP_NO_STRING: out of memory.  "[3]" becomes "[*]". */
+/* Member path of edge `edge` in node `from`; HSNAP_NO_STRING: out of memory.  "[3]" becomes "[*]", but for exact_offsets. */
 hsnap_string hsnap_shapes_via(struct hsnap_shapes *shapes, hsnap_node_id from, uint32_t edge);
 
 /* A beginning; blocks of the same key and type share it.  HSNAP_NO_SHAPE: out of memory. */

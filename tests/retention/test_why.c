@@ -136,6 +136,19 @@ Test(why, roots_that_are_alike_are_one)
 	hsnap_snapshot_destroy(s);
 }
 
+Test(why, one_block_keeps_its_index)
+{
+	struct hsnap_snapshot *s = snapshot_from_text(&(struct graph_text){
+		.types = TYPES, .roots = "global:g=Dir", .blocks = "r*3:Dir e:Dir*[]/24",
+		.edges = "g>e e.0>r0 e.8>r1 e.16>r2" });
+	struct hsnap_why why = ask(s, &(struct hsnap_why_what){ .node = node_from_text("r2"), .most_paths = 1 });
+	char got[256];
+	why_to_text(s, &why, got);
+	cr_expect_str_eq(got, "1 g .entries>Dir*[]:1 [2]>Dir:1", "got %s", got);
+	hsnap_why_deinit(&why);
+	hsnap_snapshot_destroy(s);
+}
+
 Test(why, one_block_keeps_its_offset)
 {
 	struct hsnap_snapshot *s = snapshot_from_text(&(struct graph_text){

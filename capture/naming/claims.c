@@ -5,6 +5,9 @@
 /* Where only the usable size is known: what rounding leaves, and what an unsplit remainder can. */
 #define USUAL_SLACK 16u
 #define MOST_SLACK 40u
+#define PAGE 4096u
+#define HEADER 16u           /* of a mapped chunk (glibc malloc.c, sysmalloc_mmap) */
+#define LEAST_MAPPED 131072u /* M_MMAP_THRESHOLD as it starts */
 
 static bool is_object(const struct hsnap_dtype *dtype)
 {
@@ -22,10 +25,20 @@ static enum hsnap_form fit_requested(const struct hsnap_plan *plan, uint64_t eac
 	return size > each && !(size % each) ? HSNAP_FORM_RUN : HSNAP_FORM_NONE;
 }
 
-static enum hsnap_form fit_usable(const struct hsnap_plan *plan, uint64_t each, uint64_t usable)
+/* glibc maps what is large by itself, page by page, and the block begins behind a header of 16 bytes. */
+static bool is_mapped(const struct hsnap_block *block)
 {
+	return block->usable + HEADER >= LEAST_MAPPED && block->address % PAGE == HEADER &&
+	       (block->usable + HEADER) % PAGE == 0;
+}
+
+static enum hsnap_form fit_usable(const struct hsnap_plan *plan, uint64_t each, const struct hsnap_block *block)
+{
+	uint64_t usable = block->usable;
 	if (usable < each)
 		return HSNAP_FORM_NONE;
+	if (is_mapped(block) && usable - each < PAGE)
+		return HSNAP_FORM_ONE;
 	if (plan->tail || usable - each < (each > MOST_SLACK ? MOST_SLACK : USUAL_SLACK))
 		return HSNAP_FORM_ONE;
 	return each >= USUAL_SLACK && usable % each < USUAL_SLACK ? HSNAP_FORM_RUN : HSNAP_FORM_NONE;
@@ -40,7 +53,7 @@ enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t b, hsnap_dtype_id ty
 	const struct hsnap_plan *plan = hsnap_plan_of(&work->plans, type);
 	enum hsnap_form form = hsnap_is_requested(work, block)
 				       ? fit_requested(plan, dtype->size, hsnap_block_size(block))
-				       : fit_usable(plan, dtype->size, block->usable);
+				       : fit_usable(plan, dtype->size, block);
 	/* What is larger than a class with virtual functions is rather one derived from it. */
 	return form == HSNAP_FORM_RUN && dtype->flags & HSNAP_DTYPE_POLYMORPHIC ? HSNAP_FORM_NONE : form;
 }

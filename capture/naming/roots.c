@@ -236,12 +236,44 @@ static void cut_stack(struct finder *finder, const struct hsnap_root_area *area,
 	cut_stretch(finder, rest, at, end);
 }
 
-/* .data and .bss meet inside a page's mapping, and a variable may lie in both. */
-static bool goes_on(const struct hsnap_root_area *area, const struct hsnap_root_area *next)
+/* The variable that the address stands in the middle of, or NULL. */
+static const struct place *place_across(const struct finder *finder, uint64_t address, uint32_t module)
 {
-	return area->kind == HSNAP_ROOT_STATIC && next->kind == area->kind && next->module == area->module &&
-	       next->weak == area->weak && next->address == area->address + area->size &&
-	       next->address + next->size > next->address;
+	size_t next = first_place(finder, address);
+	const struct place *place = next ? &finder->places.items[next - 1] : NULL;
+	return place && place->address + place->size > address && place->root.module == module ? place : NULL;
+}
+
+/*
+ * .data and .bss meet inside a page's mapping, and a variable may lie in both; or pages in its middle were
+ * never touched, and are in no area.
+ */
+static bool goes_on(const struct finder *finder, const struct hsnap_root_area *area, const struct hsnap_root_area *next)
+{
+	uint64_t end = area->address + area->size;
+	if (area->kind != HSNAP_ROOT_STATIC || next->kind != area->kind || next->module != area->module ||
+	    next->weak != area->weak || next->address < end || next->address + next->size <= next->address)
+		return false;
+	const struct place *place = next->address == end ? NULL : place_across(finder, end, area->module);
+	return next->address == end || (place && place->address + place->size > next->address);
+}
+
+/* A module's variables at both ends belong to the area as a whole, touched or not. */
+static void widen(const struct finder *finder, struct hsnap_root_area *area)
+{
+	const struct hsnap_target *target = finder->work->target;
+	uint64_t start = area->address, end = area->address + area->size;
+	if (area->kind != HSNAP_ROOT_STATIC || !area->module || area->module >= target->modules.num)
+		return;
+	const struct hsnap_target_module *module = &target->modules.items[area->module];
+	const struct place *place = place_across(finder, start, area->module);
+	if (place && place->address >= module->start)
+		start = place->address;
+	place = place_across(finder, end, area->module);
+	if (place && place->address + place->size <= module->end)
+		end = place->address + place->size;
+	area->address = start;
+	area->size = end - start;
 }
 
 static void cut_areas(struct finder *finder)
@@ -249,11 +281,12 @@ static void cut_areas(struct finder *finder)
 	const struct hsnap_roots *roots = finder->work->roots;
 	for (size_t i = 0; i < roots->areas.num; i++) {
 		struct hsnap_root_area whole = roots->areas.items[i];
-		while (i + 1 < roots->areas.num && goes_on(&whole, &roots->areas.items[i + 1]))
-			whole.size += roots->areas.items[++i].size;
-		const struct hsnap_root_area *area = &whole;
-		if (!area->size || area->address + area->size < area->address)
+		if (!whole.size || whole.address + whole.size < whole.address)
 			continue;
+		for (; i + 1 < roots->areas.num && goes_on(finder, &whole, &roots->areas.items[i + 1]); i++)
+			whole.size = roots->areas.items[i + 1].address + roots->areas.items[i + 1].size - whole.address;
+		widen(finder, &whole);
+		const struct hsnap_root_area *area = &whole;
 		struct hsnap_root rest = {
 			.kind = (uint8_t)area->kind, .weak = area->weak, .module = area->module,
 			.name = own_string(finder, &roots->strings, area->name),

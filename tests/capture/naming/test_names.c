@@ -508,6 +508,68 @@ Test(names, a_variable_across_two_areas)
 	world_destroy(w);
 }
 
+/* What was never touched of a large variable is in no area: at its beginning, in its middle, at its end. */
+Test(names, a_variable_with_pages_that_were_never_touched)
+{
+	static const struct {
+		uint64_t starts[2], sizes[2];
+		bool first, second; /* which pointers there are */
+		const char *edges;
+	} rows[] = {
+		{ { 0x1000, 0x4000 }, { 0x1000, 0x1000 }, true, true, "g_table+2048>1 g_table+14336>2" },
+		{ { 0x1000 }, { 0x4000 }, true, true, "g_table+2048>1 g_table+14336>2" },
+		{ { 0x4000 }, { 0x2000 }, false, true, "g_table+14336>2" },
+		{ { 0x1000 }, { 0x1000 }, true, false, "g_table+2048>1" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		struct hsnap_root_area area = w->roots.areas.items[0];
+		world_variable(w, "g_table", WORLD_DATA + 0x1000, world_array(w, t.node_pointer, 0x4000 / 8));
+		w->roots.areas.num = 0;
+		for (size_t a = 0; a < 2 && rows[i].sizes[a]; a++) {
+			area.address = WORLD_DATA + rows[i].starts[a];
+			area.size = rows[i].sizes[a];
+			cr_assert(hsnap_vec_push(&w->roots.areas, area));
+		}
+		uint64_t one = world_block(w, 32, 0), two = world_block(w, 32, 0);
+		if (rows[i].first)
+			world_set(w, WORLD_DATA + 0x1800, one);
+		if (rows[i].second)
+			world_set(w, WORLD_DATA + 0x4800, two);
+		world_name(w);
+		cr_expect_str_eq(world_edges(w), rows[i].edges, "row %zu: got %s", i, w->text);
+		world_destroy(w);
+	}
+}
+
+/* glibc maps whole pages for a large request: up to a page more than was asked for, and one object still. */
+Test(names, a_large_object_has_pages_of_its_own)
+{
+	static const struct {
+		uint64_t address, size, usable;
+		const char *rows;
+	} rows[] = {
+		{ 0x20000010, 204784, 204784, "1 Large proved" },
+		{ 0x20000010, 200700, 204784, "1 Large proved" },
+		{ 0x20000010, 200688, 204784, "1 204784 bytes in g label" },
+		{ 0x20000020, 200700, 204784, "1 204784 bytes in g label" },
+		{ 0x20000010, 60000, 61424, "1 61424 bytes in g label" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		make_basics(w);
+		world_variable(w, "g", WORLD_DATA, world_pointer(w, world_type(w, "Large", STRUCT, rows[i].size)));
+		world_set(w, WORLD_DATA, rows[i].address);
+		struct hsnap_block block = { .address = rows[i].address, .usable = rows[i].usable, .requested = rows[i].usable };
+		cr_assert(hsnap_vec_push(&w->heap.blocks, block));
+		w->heap.requested_known = false;
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), rows[i].rows, "row %zu: %s", i, w->text);
+		world_destroy(w);
+	}
+}
+
 /* `char` is of whichever module was read first. */
 Test(names, bytes_are_of_the_module_of_their_holder)
 {

@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/report.h"
+#include "cli/explain_view.h"
 #include "cli/input.h"
+#include "cli/report.h"
 #include "cli/why_view.h"
 #include "snapshot/base/cleanup.h"
 
@@ -29,7 +30,7 @@ static void list_candidates(const struct hsnap_options *options, const struct hs
 		fprintf(stderr, "  and %zu more\n", resolution->candidates.num - MOST_COMMANDS);
 }
 
-static int explain(const struct hsnap_options *options, enum hsnap_resolved answer, const struct hsnap_input *source,
+static int say_what_it_is(const struct hsnap_options *options, enum hsnap_resolved answer, const struct hsnap_input *source,
 		   const struct hsnap_resolution *resolution)
 {
 	const char *asked = options->args[0];
@@ -106,6 +107,28 @@ static int answer(const struct hsnap_options *options, struct hsnap_why_view *vi
 	return hsnap_emit_close(&emit, hsnap_input_status(options, view->snapshot));
 }
 
+/* What the name of the block at the address rests on. */
+static int explain(const struct hsnap_options *options, const struct hsnap_input *source, uint64_t address)
+{
+	struct hsnap_error err;
+	struct hsnap_emit emit;
+	struct hsnap_explanation explanation;
+	hsnap_node_id node = find_block(source, options->args[0], address);
+	if (!node)
+		return HSNAP_EXIT_USAGE;
+	if (hsnap_explain(source->snapshot, node, &explanation, &err))
+		return hsnap_report(&err, HSNAP_DOING_OTHER);
+	hsnap_emit_open(&emit, options);
+	struct hsnap_explain_view view = { .emit = &emit, .path = source->path, .snapshot = source->snapshot,
+					   .address = address, .explanation = &explanation };
+	if (!options->json && !options->csv)
+		hsnap_explain_print(&view);
+	else
+		hsnap_explain_emit(&view);
+	hsnap_explanation_deinit(&explanation);
+	return hsnap_emit_close(&emit, hsnap_input_status(options, source->snapshot));
+}
+
 /* What was asked for, then the answer. */
 static int look_up(const struct hsnap_options *options, const struct hsnap_input *source)
 {
@@ -116,7 +139,7 @@ static int look_up(const struct hsnap_options *options, const struct hsnap_input
 		return view.node ? answer(options, &view) : HSNAP_EXIT_USAGE;
 	}
 	hsnap_auto(hsnap_resolution_deinit) struct hsnap_resolution resolution = { 0 };
-	int status = explain(options, hsnap_resolve(source->snapshot, view.asked, &resolution), source, &resolution);
+	int status = say_what_it_is(options, hsnap_resolve(source->snapshot, view.asked, &resolution), source, &resolution);
 	if (status != HSNAP_GO_ON)
 		return status;
 	say_together(options, source, &resolution);
@@ -132,7 +155,14 @@ int hsnap_cmd_why(int argc, char **argv)
 		return status;
 	if (!*options.args[0])
 		return hsnap_wrong_use("heapsnap why --help", "why: TYPE is empty");
+	uint64_t address = 0;
+	if (options.explain && !hsnap_parse_address(options.args[0], &address))
+		return hsnap_wrong_use("heapsnap why --help", "why: --explain wants the address of a block, 0x…, not '%s'",
+				       options.args[0]);
 	hsnap_auto(hsnap_input_deinit) struct hsnap_input source = { 0 };
-	status = hsnap_input_open(&options, options.args[1], HSNAP_LOAD_EDGES | HSNAP_LOAD_MEMBERS, &source);
-	return status == HSNAP_GO_ON ? look_up(&options, &source) : status;
+	unsigned load = HSNAP_LOAD_EDGES | HSNAP_LOAD_MEMBERS | (options.explain ? HSNAP_LOAD_GROUNDS : 0);
+	status = hsnap_input_open(&options, options.args[1], load, &source);
+	if (status != HSNAP_GO_ON)
+		return status;
+	return options.explain ? explain(&options, &source, address) : look_up(&options, &source);
 }

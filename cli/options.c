@@ -55,6 +55,8 @@ const struct hsnap_option hsnap_option_table[] = {
 	ROW("top", 0, TOP, HSNAP_CMD_READERS, top, "N", NULL, ANSWER, "so many rows (25; of paths 10); 0 for all"),
 	ROW("allow-partial", 0, FLAG, HSNAP_CMD_READERS | HSNAP_CMD_TAKE, allow_partial, NULL, NULL, ANSWER,
 	    "exit 0 and not 6 when the snapshot is incomplete"),
+	ROW("explain", 0, FLAG, HSNAP_CMD_WHY, explain, NULL, NULL, ANSWER,
+	    "what the name of the block at 0xADDR rests on"),
 	ROW("fail-on-leak", 0, FLAG, HSNAP_CMD_LEAKS, fail_on_leak, NULL, NULL, ANSWER,
 	    "exit 1 when there is a leak"),
 	ROW("json", 0, FLAG, HSNAP_CMD_READERS, json, NULL, NULL, FORM, "JSON, all of it"),

@@ -108,6 +108,11 @@ bool hsnap_account_sum(const struct hsnap_snapshot *snapshot, enum hsnap_basis b
 bool hsnap_member_path(const struct hsnap_snapshot *snapshot, hsnap_type_id type, uint64_t offset,
 		       char *text, size_t text_size);
 
+/* Does a declared pointer stand exactly there?  *ret is its own type, as "Book *"; HSNAP_NO_TYPE where the
+ * arms of a union have several. */
+bool hsnap_member_pointer(const struct hsnap_snapshot *snapshot, hsnap_type_id type, uint64_t offset,
+			  hsnap_type_id *ret);
+
 /* Identity by which `diff` matches: module (where not the executable), unit, holder and name; stable
  * from one snapshot of a build to the next.  For the caller to free; NULL: out of memory. */
 char *hsnap_type_identity(const struct hsnap_snapshot *snapshot, hsnap_type_id type);

@@ -28,6 +28,7 @@ struct path {
 	struct step steps[MAX_DEPTH];
 	size_t num;
 	uint64_t rest; /* bytes from the place that the last step names */
+	hsnap_type_id type; /* of what stands there */
 };
 
 struct search {
@@ -37,12 +38,13 @@ struct search {
 	unsigned work;
 };
 
-static void offer(struct search *search, enum rank rank)
+static void offer(struct search *search, enum rank rank, hsnap_type_id type)
 {
 	if (rank <= search->rank)
 		return;
 	search->rank = rank;
 	search->best = search->now;
+	search->best.type = type;
 }
 
 static void descend(struct search *search, hsnap_type_id id, uint64_t offset, unsigned depth);
@@ -58,12 +60,12 @@ static void step_into(struct search *search, struct step step, hsnap_type_id typ
 	search->now.rest = rest;
 }
 
-static void descend_array(struct search *search, const struct hsnap_type *type, uint64_t offset,
-			  unsigned depth)
+static void descend_array(struct search *search, hsnap_type_id id, uint64_t offset, unsigned depth)
 {
+	const struct hsnap_type *type = &search->snapshot->types.items[id];
 	uint64_t each = search->snapshot->types.items[type->element].size;
 	if (!each || (type->size && offset >= type->size)) {
-		offer(search, NOT_COVERED);
+		offer(search, NOT_COVERED, id);
 		return;
 	}
 	struct step step = { .index = type->size ? offset / each : UINT64_MAX };
@@ -124,7 +126,7 @@ static bool descend_union(struct search *search, const struct hsnap_type *type, 
 			best = one;
 	}
 	if (pointers > 1) {
-		offer(search, AT_POINTER);
+		offer(search, AT_POINTER, HSNAP_NO_TYPE);
 	} else if (best.rank > search->rank) {
 		search->rank = best.rank;
 		search->best = best.best;
@@ -136,31 +138,31 @@ static void descend(struct search *search, hsnap_type_id id, uint64_t offset, un
 {
 	const struct hsnap_type *type = &search->snapshot->types.items[id];
 	if (depth == MAX_DEPTH) {
-		offer(search, INSIDE);
+		offer(search, INSIDE, id);
 		return;
 	}
 	switch (type->kind) {
 	case HSNAP_TYPE_POINTER:
-		offer(search, offset ? INSIDE : AT_POINTER);
+		offer(search, offset ? INSIDE : AT_POINTER, id);
 		break;
 	case HSNAP_TYPE_SCALAR:
-		offer(search, offset ? INSIDE : AT_VALUE);
+		offer(search, offset ? INSIDE : AT_VALUE, id);
 		break;
 	case HSNAP_TYPE_ARRAY:
-		descend_array(search, type, offset, depth + 1);
+		descend_array(search, id, offset, depth + 1);
 		break;
 	case HSNAP_TYPE_UNION:
 		if (!descend_union(search, type, offset, depth + 1, false) &&
 		    !descend_union(search, type, offset, depth + 1, true))
-			offer(search, NOT_COVERED);
+			offer(search, NOT_COVERED, id);
 		break;
 	case HSNAP_TYPE_STRUCT:
 		if (!descend_members(search, type, offset, depth + 1, false) &&
 		    !descend_members(search, type, offset, depth + 1, true))
-			offer(search, NOT_COVERED);
+			offer(search, NOT_COVERED, id);
 		break;
 	default:
-		offer(search, NOT_COVERED);
+		offer(search, NOT_COVERED, id);
 	}
 }
 
@@ -209,6 +211,18 @@ bool hsnap_member_path(const struct hsnap_snapshot *snapshot, hsnap_type_id type
 		print_path(&search, &out);
 	}
 	return search.rank == AT_POINTER;
+}
+
+bool hsnap_member_pointer(const struct hsnap_snapshot *snapshot, hsnap_type_id type, uint64_t offset,
+			  hsnap_type_id *ret)
+{
+	struct search search = { .snapshot = snapshot };
+	if (type < snapshot->types.num)
+		descend(&search, type, offset, 0);
+	if (search.rank != AT_POINTER)
+		return false;
+	*ret = search.best.type;
+	return true;
 }
 
 /* An array's or pointer's own unit is that of what it is made of; `char` is declared nowhere, and of which

@@ -32,5 +32,6 @@ same 1 show --json "$snapshots/b.snap"
 same 2 take -p $$ --dry-run --json
 same 3 diff --json "$snapshots/a.snap" "$snapshots/b.snap"
 same 4 why --json CacheEntry "$snapshots/b.snap"
-[ ! -e 5.doc ] || { echo "an example that nothing is compared with: $(head -n 1 5.doc)"; failed=1; }
+same 5 why --explain 0x100c0 --json "$snapshots/explain.snap"
+[ ! -e 6.doc ] || { echo "an example that nothing is compared with: $(head -n 1 6.doc)"; failed=1; }
 exit $failed

@@ -207,6 +207,46 @@ static void write_core(void)
 	save(s, "core.snap");
 }
 
+/* What the name of a block rests on; the last `num` claims lost. */
+static void add_grounds(struct hsnap_snapshot *s, const char *block, enum hsnap_evidence evidence, uint8_t conflicts, uint32_t num)
+{
+	struct hsnap_grounds grounds = { .evidence = (uint8_t)evidence, .conflicts = conflicts, .more = num == 2,
+					 .first_other = (uint32_t)s->others.num - num, .num_others = num };
+	must(hsnap_vec_push(&s->grounds, grounds), "no memory");
+	s->graph.grounds[node_from_text(block)] = (uint16_t)(s->grounds.num - 1);
+}
+
+static void add_other(struct hsnap_snapshot *s, const char *type, enum hsnap_evidence evidence, enum hsnap_verdict verdict)
+{
+	struct hsnap_other other = { .type = type_from_text(s, type), .evidence = (uint8_t)evidence, .verdict = (uint8_t)verdict };
+	must(hsnap_vec_push(&s->others, other), "no memory");
+}
+
+/* Names of every kind, with and without contradiction. */
+static void write_explain(void)
+{
+	struct hsnap_snapshot *s = make(&(struct graph_text){
+		.types = "Person=16{name:char*@0,id:long@8}%shop.h Customer=40{:Person@0,orders:Order**@16,notes:void*@24}%shop.h "
+			 "Order=32{customer:Customer*@0,lines:Line*@8,payer:Person*@16,old:Node*@24}%shop.h Line=24{count:long@0} Node=40 "
+			 "label:48_bytes^in_Customer.notes",
+		.stacks = "order_new(shop.c:12)<serve(main.c:30)<main(main.c:61)",
+		.roots = "global:g_orders=Order**@shop.c:3 stack:order=Order*/serve%main",
+		.blocks = "all:Order*[]/80!proved one:Order!exact&1 two:Order!exact&1 who:Customer!inferred "
+			  "lines:Line[]/72!inferred notes:48_bytes/48+8!label",
+		.edges = "g_orders.0>all all.0>one all.8>two order.0>one one.0>who one.8>lines one.16>who one.24>who two.0>who "
+			 "who.16>all who.24>notes" }, "shop", 40, 0);
+	must(!hsnap_graph_alloc_grounds(&s->graph, NULL) && hsnap_vec_push(&s->grounds, (struct hsnap_grounds){ 0 }), "no memory");
+	add_grounds(s, "all", HSNAP_EVIDENCE_POINTER, 0, 0);
+	add_grounds(s, "one", HSNAP_EVIDENCE_SITE, 0, 0);
+	add_other(s, "Node", HSNAP_EVIDENCE_POINTER, HSNAP_VERDICT_LOST);
+	add_other(s, "Person", HSNAP_EVIDENCE_POINTER, HSNAP_VERDICT_SIZE);
+	add_grounds(s, "who", HSNAP_EVIDENCE_POINTER, 1, 2);
+	add_other(s, "Node", HSNAP_EVIDENCE_GUESS, HSNAP_VERDICT_LOST);
+	add_grounds(s, "lines", HSNAP_EVIDENCE_RUN, 0, 1);
+	add_grounds(s, "notes", HSNAP_EVIDENCE_NONE, 0, 0);
+	save(s, "explain.snap");
+}
+
 int main(int argc, char **argv)
 {
 	must(argc == 2, "usage: small DIR");
@@ -219,6 +259,7 @@ int main(int argc, char **argv)
 	write_paths();
 	write_clean();
 	write_spaces();
+	write_explain();
 	write_memory(false, "memory1.snap");
 	write_memory(true, "memory2.snap");
 	write_core();

@@ -45,6 +45,14 @@ check "why Handler" path why-Handler.json g_events .handlers '[*]'
 check "why OrderPage" path why-OrderPage.json g_events .handlers '[*]' .ctx
 check "why Book" path why-Book.json g_catalogue .books '[*]'
 
+check "a handler is named by its call site" explain b.snap Handler '.evidence == "site" and .confidence == "exact" and .conflicts == 0 and
+	.size == { requested: 40, usable: .size.usable, type: 40, fit: "exact", items: null, rest: 0 } and
+	.site[0].function == "hub_subscribe"'
+check "a key is named by who holds it" explain b.snap 'char[] in DictNode.key' '.evidence == "pointer" and .confidence == "proved" and
+	.place.kind == "block" and .place.type == "DictNode" and .place.member == ".key" and .place.declared == "char *"'
+check "lines are an array" explain b.snap 'PricedLine[]' '.evidence == "site" and .size.fit == "array" and
+	.size.items * 80 == .size.requested'
+
 "$HEAPSNAP" leaks --json b.snap >leaks.json 2>err || fail "leaks" err
 check "leaks finds receipts and nothing else" jq -e '
 	([.groups[].type] | unique) == ["Receipt"] and ([.groups[].heads] | add) as $heads |

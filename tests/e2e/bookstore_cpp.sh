@@ -58,6 +58,12 @@ check "why Handler" path why-Handler.json static hub 'function<' Handler
 check "why OrderPage" path why-OrderPage.json static hub 'function<' Handler OrderPage
 check "why PrintedBook" path why-PrintedBook.json global g_catalogue unique_ptr PrintedBook
 
+check "a book is named by its vtable, and what else is said is its base" explain b.snap shop::PrintedBook '.evidence == "vtable" and
+	.confidence == "exact" and .size.fit == "exact" and .conflicts == 0 and
+	[.others[] | [.type, .outcome, .place.declared]] == [["shop::Product", "within", "shop::Product *"]]'
+check "an array of a container is named by it" explain b.snap 'std::unique_ptr<shop::Product>[]' '
+	(.evidence == "container" or .evidence == "site") and .size.fit == "array"'
+
 "$HEAPSNAP" leaks --json b.snap >leaks.json 2>err || fail "leaks" err
 check "leaks finds receipts and nothing else" jq -e '
 	all(.groups[]; .type | test("^(shop::)?Receipt$")) and ([.groups[].heads] | add) as $heads |

@@ -136,6 +136,15 @@ redis_server() {
 	redis_program=$(command -v redis-server || command -v redis-check-rdb) && ln -sf "$redis_program" redis-server
 }
 
+# explain FILE TYPE FILTER - what the name of the first block of that type rests on passes the filter.
+explain() {
+	explain_at=$("${BLOCKS:?the lister of blocks}" "$1" | awk -v type="$2" '
+		{ at = $1; sub(/^[^ ]* [^ ]* [^ ]* /, "") } $0 == type { print at; exit }')
+	"$HEAPSNAP" why --explain "$explain_at" --json "$1" >explain.json || return 1
+	jq -e --arg at "$explain_at" ".address == \$at and .evidence != null and ($3)" explain.json ||
+		{ jq -c 'del(.snapshot)' explain.json; return 1; }
+}
+
 finish() {
 	[ $passes -gt 0 ] || [ $failures -gt 0 ] || exit 77
 	exit $((failures > 0))

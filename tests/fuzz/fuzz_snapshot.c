@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "snapshot/base/cleanup.h"
+#include "snapshot/explain.h"
 #include "snapshot/format/layout.h"
 #include "snapshot/format/writer.h"
 #include "tests/fuzz/fuzz.h"
@@ -92,6 +93,11 @@ static void read_write_read(const uint8_t *bytes, size_t size)
 	check(snapshots_equal(first, again, ALL, text, sizeof(text)), text);
 	hsnap_buffer_deinit(&written);
 	check(!hsnap_snapshot_mark(first, &err) && !hsnap_snapshot_summarize(first, &err), err.message);
+	for (hsnap_node_id node = hsnap_first_block(&first->graph), last = node + 20; node < first->graph.num_nodes && node < last; node++) {
+		struct hsnap_explanation explanation;
+		check(!hsnap_explain(first, node, &explanation, &err), err.message);
+		hsnap_explanation_deinit(&explanation);
+	}
 	for (hsnap_type_id type = 0; type < first->types.num && type < 50; type++) {
 		hsnap_member_path(first, type, first->types.items[type].size / 2, text, sizeof(text));
 		free(hsnap_type_identity(first, type));

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* explain_json.c - what a name rests on, as JSON and CSV. */
+#include <stdio.h>
+
+#include "cli/explain_view.h"
+#include "cli/head.h"
+#include "cli/names.h"
+
+#define MAX_PATH 512
+
+static void emit_address(struct hsnap_emit *emit, const char *key, uint64_t address)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)address);
+	hsnap_emit_string_or_null(emit, key, address ? text : "");
+}
+
+static void emit_name(struct hsnap_emit *emit, const char *key, const struct hsnap_snapshot *snapshot, hsnap_type_id type)
+{
+	struct hsnap_line name = { 0 };
+	if (type != HSNAP_NO_TYPE)
+		hsnap_add_type_name(&name, snapshot, type);
+	hsnap_emit_string_or_null(emit, key, hsnap_line_text(&name));
+	hsnap_line_deinit(&name);
+}
+
+static void emit_path(const struct hsnap_explain_view *view, hsnap_type_id type, uint64_t offset)
+{
+	char path[MAX_PATH];
+	hsnap_member_path(view->snapshot, type, offset, path, sizeof(path));
+	hsnap_emit_string_or_null(view->emit, "member", path);
+}
+
+static void emit_place(const struct hsnap_explain_view *view, const struct hsnap_place *place)
+{
+	struct hsnap_emit *emit = view->emit;
+	const struct hsnap_snapshot *snapshot = view->snapshot;
+	const struct hsnap_graph *graph = &snapshot->graph;
+	if (place->node == HSNAP_NO_NODE) {
+		hsnap_emit_null(emit, "place");
+		return;
+	}
+	uint64_t address = graph->address[place->node];
+	bool far = place->offset == HSNAP_OFFSET_BEYOND;
+	hsnap_emit_begin_object(emit, "place");
+	if (hsnap_is_root(graph, place->node)) {
+		const struct hsnap_root *root = &graph->roots.items[place->node - 1];
+		hsnap_emit_string(emit, "kind", hsnap_root_kind_name((enum hsnap_root_kind)root->kind));
+		hsnap_emit_string_or_null(emit, "name", hsnap_text(snapshot, root->name));
+		hsnap_emit_string_or_null(emit, "function", hsnap_text(snapshot, root->function));
+	} else {
+		hsnap_emit_string(emit, "kind", "block");
+	}
+	emit_name(emit, "type", snapshot, graph->type[place->node]);
+	emit_path(view, graph->type[place->node], place->offset);
+	emit_address(emit, "address", address && !far ? address + place->offset : 0);
+	emit_name(emit, "declared", snapshot, place->declared);
+	hsnap_emit_u64(emit, "others", place->others);
+	hsnap_emit_end_object(emit);
+}
+
+static void emit_evidence(const struct hsnap_explain_view *view, uint8_t evidence)
+{
+	hsnap_emit_string(view->emit, "evidence", hsnap_evidence_name((enum hsnap_evidence)evidence));
+	hsnap_emit_string(view->emit, "words", hsnap_evidence_words((enum hsnap_evidence)evidence));
+}
+
+static void emit_size(const struct hsnap_explain_view *view)
+{
+	struct hsnap_emit *emit = view->emit;
+	const struct hsnap_explanation *explanation = view->explanation;
+	const struct hsnap_graph *graph = &view->snapshot->graph;
+	hsnap_node_id node = explanation->node;
+	uint64_t size = view->snapshot->types.items[explanation->name.type].size;
+	hsnap_emit_begin_object(emit, "size");
+	if (view->snapshot->facts.basis == HSNAP_BASIS_REQUESTED && !(graph->flags[node] & HSNAP_FLAG_NO_RECORD))
+		hsnap_emit_u64(emit, "requested", hsnap_node_size(graph, node));
+	else
+		hsnap_emit_null(emit, "requested");
+	hsnap_emit_u64(emit, "usable", hsnap_node_usable(graph, node));
+	if (size)
+		hsnap_emit_u64(emit, "type", size);
+	else
+		hsnap_emit_null(emit, "type");
+	hsnap_emit_string(emit, "fit", hsnap_fit_name((enum hsnap_fit_kind)explanation->fit));
+	if (explanation->fit == HSNAP_FIT_ARRAY)
+		hsnap_emit_u64(emit, "items", explanation->items);
+	else
+		hsnap_emit_null(emit, "items");
+	hsnap_emit_u64(emit, "rest", explanation->rest);
+	hsnap_emit_end_object(emit);
+}
+
+static void emit_other(const struct hsnap_explain_view *view, const struct hsnap_said *said)
+{
+	struct hsnap_emit *emit = view->emit;
+	hsnap_emit_begin_object(emit, NULL);
+	emit_name(emit, "type", view->snapshot, said->type);
+	hsnap_emit_string(emit, "confidence", hsnap_said_confidence(said));
+	emit_evidence(view, said->evidence);
+	hsnap_emit_string(emit, "outcome", hsnap_outcome_name((enum hsnap_outcome)said->outcome));
+	emit_place(view, &said->place);
+	hsnap_emit_end_object(emit);
+}
+
+static void emit_others(const struct hsnap_explain_view *view)
+{
+	struct hsnap_emit *emit = view->emit;
+	const struct hsnap_explanation *explanation = view->explanation;
+	hsnap_emit_begin_rows(emit, "others");
+	for (size_t i = 0; i < explanation->others.num; i++)
+		emit_other(view, &explanation->others.items[i]);
+	if (hsnap_emit_needs_header(emit)) {
+		static const struct hsnap_said none = { .place.node = HSNAP_NO_NODE };
+		emit->header_only = true;
+		emit_other(view, &none);
+	}
+	hsnap_emit_end_array(emit);
+}
+
+void hsnap_explain_emit(const struct hsnap_explain_view *view)
+{
+	struct hsnap_emit *emit = view->emit;
+	const struct hsnap_explanation *explanation = view->explanation;
+	const struct hsnap_snapshot *snapshot = view->snapshot;
+	hsnap_node_id node = explanation->node;
+	uint64_t offset = hsnap_explain_offset(view);
+	hsnap_emit_begin_object(emit, NULL);
+	hsnap_emit_string(emit, "schema", "heapsnap.explain/1");
+	hsnap_emit_snapshot(emit, "snapshot", view->path, snapshot);
+	hsnap_emit_type(emit, snapshot, explanation->name.type);
+	emit_address(emit, "address", snapshot->graph.address[node]);
+	hsnap_emit_u64(emit, "offset", offset);
+	if (offset)
+		emit_path(view, explanation->name.type, offset);
+	else
+		hsnap_emit_null(emit, "member");
+	hsnap_emit_string(emit, "state", hsnap_state_name(hsnap_node_state(&snapshot->graph, node)));
+	hsnap_emit_string(emit, "confidence", hsnap_confidence_name(hsnap_node_confidence(&snapshot->graph, node)));
+	if (explanation->known) {
+		emit_evidence(view, explanation->name.evidence);
+	} else {
+		hsnap_emit_null(emit, "evidence");
+		hsnap_emit_null(emit, "words");
+	}
+	emit_place(view, &explanation->name.place);
+	hsnap_emit_u64(emit, "conflicts", explanation->conflicts);
+	emit_size(view);
+	hsnap_emit_site(emit, "site", snapshot, snapshot->graph.site[node]);
+	emit_others(view);
+	hsnap_emit_bool(emit, "more", explanation->more);
+	hsnap_emit_end_object(emit);
+}

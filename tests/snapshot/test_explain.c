@@ -69,8 +69,8 @@ Test(explain, places_outcomes_and_fit)
 {
 	s = snapshot_from_text(&(struct graph_text){
 		.types = TYPES, .roots = "global:cart=Cart static:other=Item*",
-		.blocks = "i:Item j:Item/32 all:Item*[]/80 l:48_bytes/48 b:Item t:Tail/64 n:Item",
-		.edges = "cart.0>i cart.8>i cart.24>all cart.16>l cart.32>b other.0>i j.16>i all.8>j all.16~b t.8>n" });
+		.blocks = "i:Item j:Item/32 all:Item*[]/80 l:48_bytes/48 b:Item t:Tail/64 n:Item c:Item",
+		.edges = "cart.0>i cart.8>i cart.16>c cart.24>c j.16>c cart.24>all cart.16>l cart.32>b other.0>i j.16>i all.8>j all.16~b t.8>n" });
 	hsnap_type_id page = type_from_text(s, "Page"), base = type_from_text(s, "Base"), tail = type_from_text(s, "Tail");
 	ground("i", (struct hsnap_grounds){ .evidence = HSNAP_EVIDENCE_POINTER, .conflicts = 1 },
 	       OTHERS({ page, HSNAP_EVIDENCE_POINTER, HSNAP_VERDICT_LOST }, { tail, HSNAP_EVIDENCE_POINTER, HSNAP_VERDICT_SIZE }));
@@ -79,6 +79,7 @@ Test(explain, places_outcomes_and_fit)
 	ground("b", (struct hsnap_grounds){ .evidence = HSNAP_EVIDENCE_VTABLE },
 	       OTHERS({ base, HSNAP_EVIDENCE_POINTER, HSNAP_VERDICT_SIZE }));
 	ground("all", (struct hsnap_grounds){ .evidence = HSNAP_EVIDENCE_POINTER }, 0, NULL);
+	ground("c", (struct hsnap_grounds){ .evidence = HSNAP_EVIDENCE_CONTAINER }, 0, NULL);
 	ground("l", (struct hsnap_grounds){ 0 }, 0, NULL);
 	/* All places that say so count together; who says otherwise has its own. */
 	cr_expect_str_eq(explained("i"), "Item pointer won by cart.items:Item* +2, exact 0 0; "
@@ -89,6 +90,7 @@ Test(explain, places_outcomes_and_fit)
 			 "what it begins with is no contradiction, and weak edges say nothing");
 	cr_expect_str_eq(explained("all"), "Item*[] pointer won by cart.all:Item** +0, array 10 0");
 	cr_expect_str_eq(explained("l"), "48_bytes none won by cart.any:void* +0, unknown 0 0");
+	cr_expect_str_eq(explained("c"), "Item container won by j.next:Item* +0, exact 0 0", "rather who says so than the first");
 	cr_expect_str_eq(explained("t"), "Tail none won, flexible 0 48, unknown");
 	cr_expect_str_eq(explained("n"), "Item none won by t.items[*]:Item* +0, exact 0 0, unknown", "%s", explained("n"));
 	hsnap_snapshot_destroy(s);

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_rejected.c - ways to a name that were tried and gave wrong ones (docs/naming.md, "What is never done").
+ *
+ * Each test has a heap on which the rejected way would find a name, and wants that none is
+ * found, or that the right one stays.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "world.h"
+
+/* struct Item { struct Item *next; struct Item **prev; }: a list as in sys/queue.h. */
+static hsnap_dtype_id make_item(struct world *w)
+{
+	hsnap_dtype_id item = world_type(w, "Item", STRUCT, 16), pointer = world_pointer(w, item);
+	MEMBERS(w, item, { "next", 0, pointer }, { "prev", 8, world_pointer(w, pointer) });
+	return item;
+}
+
+/* A struct of a bare name in a module's file and line. */
+static hsnap_dtype_id make_list(struct world *w, const char *unit, uint32_t line, uint32_t module, hsnap_dtype_id first)
+{
+	hsnap_dtype_id list = world_type(w, "list", STRUCT, 16);
+	w->symbols.types.items[list].unit = world_string(w, unit);
+	w->symbols.types.items[list].line = line;
+	w->symbols.types.items[list].module = module;
+	MEMBERS(w, list, { "first", 0, world_pointer(w, first) });
+	return list;
+}
+
+Test(rejected, a_type_by_its_bare_name_across_units_and_modules)
+{
+	static const struct {
+		const char *unit;
+		uint32_t line, module;
+		const char *rows; /* of a block that pointers to both lead to */
+	} others[] = {
+		{ "other.c", 7, 1, "2 list inferred" },
+		{ "list.h", 8, 1, "2 list inferred" },
+		{ "other.c", 7, 2, "2 list inferred" },
+		{ "list.h", 8, 2, "2 list inferred" },
+		{ "list.h", 7, 2, "2 list proved" }, /* one header in two modules: it is one type */
+	};
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		cr_assert(hsnap_vec_push(&w->symbols.modules, (struct hsnap_dmodule){ .has_types = true }));
+		hsnap_dtype_id own = make_list(w, "list.h", 7, 1, t.node);
+		hsnap_dtype_id other = make_list(w, others[i].unit, others[i].line, others[i].module, t.node);
+		world_variable(w, "g_own", WORLD_DATA, world_pointer(w, own));
+		world_variable(w, "g_other", WORLD_DATA + 8, world_pointer(w, other));
+		world_variable(w, "g_more", WORLD_DATA + 16, world_pointer(w, own));
+		world_variable(w, "g_most", WORLD_DATA + 24, world_pointer(w, other));
+		uint64_t a = world_block(w, 16, 0), b = world_block(w, 16, 0);
+		world_set(w, WORLD_DATA, a);
+		world_set(w, WORLD_DATA + 8, a);
+		world_set(w, WORLD_DATA + 16, b);
+		world_set(w, WORLD_DATA + 24, b);
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), others[i].rows, "row %zu: %s", i, w->text);
+		world_destroy(w);
+	}
+}
+
+/* A type that is only declared is not the one that another unit or module defines under that name. */
+Test(rejected, a_declaration_by_another_definitions_name)
+{
+	for (uint32_t module = 1; module <= 2; module++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		cr_assert(hsnap_vec_push(&w->symbols.modules, (struct hsnap_dmodule){ .has_types = true }));
+		make_list(w, "other.c", 7, module, t.node);
+		hsnap_dtype_id declared = world_type(w, "list", HSNAP_DTYPE_INCOMPLETE, 0);
+		world_variable(w, "g_list", WORLD_DATA, world_pointer(w, declared));
+		world_set(w, WORLD_DATA, world_block(w, 16, 0));
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), "1 16 bytes in g_list label", "module %u: %s", module, w->text);
+		world_destroy(w);
+	}
+}
+
+/* Numbers, tags and what is not set yet stand where pointers are declared. */
+Test(rejected, a_veto_by_words_that_are_no_pointers)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	world_variable(w, "g", WORLD_DATA, t.node_pointer);
+	uint64_t node = world_block(w, 32, 0), other = world_block(w, 24, 0);
+	world_set(w, WORLD_DATA, node);
+	world_set(w, node, 0x1234);
+	world_set(w, node + 8, 0xffffffffffffffff);
+	world_set(w, node + 16, other + 3);
+	world_set(w, node + 24, other);
+	world_name(w);
+	cr_expect_str_eq(world_grounds(w), "1 Node pointer; 2 - none");
+	world_destroy(w);
+}
+
+Test(rejected, a_type_that_is_larger_than_the_block)
+{
+	static const uint64_t sizes[] = { 1, 8, 24, 31 };
+	for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(*sizes); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		world_variable(w, "g", WORLD_DATA, t.node_pointer);
+		world_set(w, WORLD_DATA, world_block(w, sizes[i / 2], 0));
+		w->heap.requested_known = i % 2;
+		if (i % 2 == 0) {
+			w->heap.blocks.items[0].usable = sizes[i / 2];
+			w->heap.blocks.items[0].requested = sizes[i / 2];
+		}
+		world_name(w);
+		cr_expect_str_eq(world_grounds(w), "1 - none (Node pointer size)", "%llu bytes: %s",
+				 (unsigned long long)sizes[i / 2], w->text);
+		world_destroy(w);
+	}
+}
+
+/* le_prev and stqh_last lead to a field inside a struct, often the first one. */
+Test(rejected, an_array_out_of_a_pointer_into_a_struct)
+{
+	struct world *w = world_create();
+	make_basics(w);
+	hsnap_dtype_id item = make_item(w), head = world_type(w, "Head", STRUCT, 16);
+	MEMBERS(w, head, { "first", 0, world_pointer(w, item) }, { "last", 8, world_pointer(w, world_pointer(w, item)) });
+	world_variable(w, "g_last", WORLD_DATA, world_pointer(w, world_pointer(w, item)));
+	world_variable(w, "g_head", WORLD_DATA + 16, head);
+	uint64_t a = world_block(w, 16, 0), b = world_block(w, 16, 0);
+	world_set(w, WORLD_DATA, a); /* seen before any Item */
+	world_set(w, WORLD_DATA + 16, a);
+	world_set(w, WORLD_DATA + 24, b);
+	world_set(w, a, b);
+	world_set(w, a + 8, WORLD_DATA + 16);
+	world_set(w, b + 8, a);
+	world_name(w);
+	cr_expect_str_eq(world_grounds(w), "1 Item pointer; 2 Item pointer");
+	world_destroy(w);
+}
+
+/* The same where the struct has no debug info: its words must all agree before it is an array. */
+Test(rejected, an_array_out_of_a_pointer_into_a_struct_that_nobody_knows)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	world_variable(w, "g_last", WORLD_DATA, world_pointer(w, t.node_pointer));
+	uint64_t unknown = world_block(w, 32, 0), node = world_block(w, 32, 0);
+	world_set(w, WORLD_DATA, unknown);
+	world_set(w, unknown, node);
+	world_set(w, unknown + 8, 42); /* a number of the struct's own */
+	world_name(w);
+	cr_expect_str_eq(world_grounds(w), "1 - none (Node *[] pointer look); 2 - none");
+	world_destroy(w);
+}
+
+Test(rejected, a_pool_named_by_its_first_object)
+{
+	static const struct {
+		uint64_t size;
+		bool requested_known, whole; /* whole: the page is a multiple of its objects */
+		const char *grounds;
+	} rows[] = {
+		{ 4104, true, false, "1 - none (Node pointer size)" },
+		{ 4120, false, false, "1 - none (Node pointer size)" },
+		{ 4096, true, true, "1 - none (Node[] run look)" },
+		{ 4104, false, true, "1 - none (Node[] run look)" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		world_variable(w, "g_page", WORLD_DATA, t.node_pointer);
+		uint64_t page = world_block(w, rows[i].size, 0);
+		world_set(w, WORLD_DATA, page);
+		world_set(w, page, page + 64);
+		world_set(w, page + 32, 0x1000001); /* what the pool's free list or another object has there */
+		w->heap.requested_known = rows[i].requested_known;
+		if (!rows[i].requested_known)
+			w->heap.blocks.items[0].requested = w->heap.blocks.items[0].usable;
+		world_name(w);
+		cr_expect_str_eq(world_grounds(w), rows[i].grounds, "row %zu: %s", i, w->text);
+		world_destroy(w);
+	}
+}
+
+Test(rejected, an_arm_of_a_union)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id window = world_type(w, "Window", STRUCT, 40), arms = world_type(w, "", HSNAP_DTYPE_UNION, 8);
+	hsnap_dtype_id expr = world_type(w, "Expr", STRUCT, 16);
+	MEMBERS(w, window, { "owner", 0, t.node_pointer });
+	MEMBERS(w, arms, { "pTab", 0, t.node_pointer }, { "pWin", 0, world_pointer(w, window) });
+	MEMBERS(w, expr, { "op", 0, t.number }, { "y", 8, arms });
+	world_variable(w, "g_expr", WORLD_DATA, world_pointer(w, expr));
+	world_variable(w, "g_arms", WORLD_DATA + 8, arms);
+	uint64_t e = world_block(w, 16, 0), table = world_block(w, 32, 0), win = world_block(w, 40, 0);
+	world_set(w, WORLD_DATA, e);
+	world_set(w, e + 8, win);
+	world_set(w, WORLD_DATA + 8, table);
+	world_name(w);
+	cr_expect_str_eq(world_grounds(w), "1 Expr pointer; 2 - none; 3 - none");
+	world_destroy(w);
+}
+
+/* Words that could not be more like a Node's, and nobody who says that it is one. */
+Test(rejected, a_type_by_its_shape)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	world_variable(w, "g", WORLD_DATA, t.node_pointer);
+	world_variable(w, "g_any", WORLD_DATA + 8, t.void_pointer);
+	uint64_t node = world_block(w, 32, 0), alike = world_block(w, 32, 0), key = world_block(w, 9, 0), next = world_block(w, 9, 0);
+	world_set(w, WORLD_DATA, node);
+	world_set(w, WORLD_DATA + 8, alike);
+	world_set(w, node + 8, key);
+	world_set(w, alike, node);
+	world_set(w, alike + 8, next);
+	world_write(w, next, "a text", 7);
+	world_set(w, alike + 24, 77);
+	world_name(w);
+	cr_expect_str_eq(world_grounds(w), "1 Node pointer; 2 - none; 3 char[] pointer; 4 - none");
+	world_destroy(w);
+}
+
+/* The low bits say that it is something else: sds keys, dictEntryNoValue. */
+Test(rejected, a_type_through_a_tagged_pointer)
+{
+	for (uint64_t tag = 1; tag < 8; tag++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		world_variable(w, "g", WORLD_DATA, t.node_pointer);
+		world_variable(w, "g_table", WORLD_DATA + 8, world_pointer(w, t.node_pointer));
+		uint64_t node = world_block(w, 32, 0), table = world_block(w, 16, 0);
+		world_set(w, WORLD_DATA, node | tag);
+		world_set(w, WORLD_DATA + 8, table);
+		world_set(w, table, node | tag);
+		world_name(w);
+		cr_expect_str_eq(world_grounds(w), "1 - none; 2 - none (Node *[] pointer look)", "tag %llu: %s",
+				 (unsigned long long)tag, w->text);
+		world_destroy(w);
+	}
+}
+
+/* Most of what a member leads to, of one size, is known to be of a type: the rest need not be. */
+Test(rejected, what_most_blocks_of_a_member_and_size_are)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id robj = world_type(w, "robj", STRUCT, 16);
+	MEMBERS(w, robj, { "kind", 0, t.number }, { "ptr", 8, t.void_pointer });
+	world_variable(w, "g_nodes", WORLD_DATA, world_array(w, t.node_pointer, 20));
+	world_variable(w, "g_objects", WORLD_DATA + 256, world_array(w, world_pointer(w, robj), 20));
+	for (uint64_t i = 0; i < 20; i++) {
+		uint64_t node = world_block(w, 32, 0), value = world_block(w, 16, 0);
+		world_set(w, WORLD_DATA + 8 * i, node);
+		world_set(w, node + 16, value);
+		if (i < 12)
+			world_set(w, WORLD_DATA + 256 + 8 * i, value);
+		else
+			world_write(w, value, "a string, short", 16);
+	}
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "20 Node proved; 12 robj proved; 8 16 bytes in Node.value label");
+	world_destroy(w);
+}
+
+Test(rejected, a_name_from_the_size_alone)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id only = world_type(w, "TheOnlyOneOf777", STRUCT, 777);
+	MEMBERS(w, only, { "text", 0, t.byte_pointer });
+	world_variable(w, "g_any", WORLD_DATA, t.void_pointer);
+	world_set(w, WORLD_DATA, world_block(w, 777, 0));
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 777 bytes in g_any label");
+	world_destroy(w);
+}

@@ -60,7 +60,7 @@ static void add_member(struct walk *walk, const struct hsnap_die_facts *facts, b
 	struct hsnap_raw_member member = {
 		.type = facts->type,
 		.offset = facts->member_offset,
-		.name = base ? 0 : hsnap_table_string(reader, facts->name),
+		.name = base ? 0 : hsnap_table_named(reader, 0, facts->name),
 	};
 	if (base)
 		member.flags |= HSNAP_DMEMBER_BASE;
@@ -227,7 +227,7 @@ static bool add_struct(struct walk *walk, Dwarf_Die die, const struct hsnap_die_
 	struct hsnap_raw_type type = {
 		.key = hsnap_die_key_here(walk->dies, die),
 		.size = facts->size,
-		.name = hsnap_table_join(reader, scope, facts->name),
+		.name = hsnap_table_named(reader, scope, facts->name),
 		.kind = is_union ? HSNAP_RAW_UNION : HSNAP_RAW_STRUCT,
 		.first_member = (uint32_t)reader->members.num,
 		.first_argument = (uint32_t)reader->arguments.num,
@@ -314,16 +314,16 @@ static void add_plain_type(struct walk *walk, Dwarf_Die die, const struct hsnap_
 	switch (facts->tag) {
 	case DW_TAG_base_type:
 		type.kind = scalar_kind(facts);
-		type.name = hsnap_table_string(reader, facts->name);
+		type.name = hsnap_table_named(reader, 0, facts->name);
 		break;
 	case DW_TAG_unspecified_type: /* decltype(nullptr) */
 		type.size = 8;
-		type.name = hsnap_table_string(reader, facts->name);
+		type.name = hsnap_table_named(reader, 0, facts->name);
 		break;
 	case DW_TAG_enumeration_type:
 		type.name = declared_name(reader, facts);
 		if (!type.name)
-			type.name = hsnap_table_join(reader, scope, facts->name);
+			type.name = hsnap_table_named(reader, scope, facts->name);
 		set_declared(reader, type.key, facts, &type.file, &type.line);
 		if (facts->size == 1 && !strcmp(hsnap_str(&reader->strings, type.name), "std::byte"))
 			type.kind = HSNAP_RAW_BYTE;
@@ -352,7 +352,7 @@ static void add_plain_type(struct walk *walk, Dwarf_Die die, const struct hsnap_
 		type.flags = HSNAP_RAW_TYPEDEF;
 		type.ref = facts->type;
 		/* Its name matters only where it stands for a struct without one: kept as written. */
-		type.name = hsnap_table_join(reader, scope, facts->name);
+		type.name = hsnap_table_named(reader, scope, facts->name);
 		set_declared(reader, type.key, facts, &type.file, &type.line);
 		break;
 	default: /* const, volatile, restrict, _Atomic, subrange */
@@ -415,7 +415,7 @@ static void add_variable(struct walk *walk, Dwarf_Die die, const struct place *p
 	hsnap_die_key key = hsnap_die_key_here(walk->dies, die);
 	struct hsnap_raw_variable variable = {
 		.type = facts.type,
-		.name = hsnap_table_join(reader, walk->function ? 0 : place->name, facts.name),
+		.name = hsnap_table_named(reader, walk->function ? 0 : place->name, facts.name),
 		.function = walk->function,
 		.external = facts.flags & HSNAP_DIE_EXTERNAL,
 	};
@@ -482,7 +482,7 @@ static bool see_entry(struct walk *walk, Dwarf_Die die, struct place *scope)
 	switch (tag) {
 	case DW_TAG_namespace:
 		hsnap_die_read(walk->dies, die, &facts);
-		scope->name = hsnap_table_join(reader, scope->name, facts.name ? facts.name : "(anonymous namespace)");
+		scope->name = hsnap_table_named(reader, scope->name, facts.name ? facts.name : "(anonymous namespace)");
 		scope->owner = 0;
 		return true;
 	case DW_TAG_module:

@@ -133,6 +133,7 @@ struct hsnap_reader {
 	unsigned files_base;
 
 	struct hsnap_vec(char) scratch; /* for joining names */
+	struct hsnap_joined *joined;    /* names that were joined lately: table.c */
 	/* Call-frame information, once somebody asked: frames.c. */
 	Dwarf_Cie *cies;
 	Dwarf_Fde *fdes;
@@ -155,6 +156,8 @@ bool hsnap_table_no_memory(struct hsnap_reader *reader); /* false */
 hsnap_string hsnap_table_string(struct hsnap_reader *reader, const char *text); /* NULL: "" */
 /* "scope::name"; "" without a name. */
 hsnap_string hsnap_table_join(struct hsnap_reader *reader, hsnap_string scope, const char *name);
+/* The same of a name that stays where it is as long as the reader: as an entry's facts have it. */
+hsnap_string hsnap_table_named(struct hsnap_reader *reader, hsnap_string scope, const char *name);
 void hsnap_table_free(struct hsnap_reader *reader); /* what finds types by key */
 /* Index of the type with the key; 0: none. */
 uint32_t hsnap_table_find(const struct hsnap_reader *reader, hsnap_die_key key);

@@ -50,6 +50,26 @@ hsnap_string hsnap_table_join(struct hsnap_reader *reader, hsnap_string scope, c
 	return s == HSNAP_NO_STRING ? (hsnap_table_no_memory(reader), 0) : s;
 }
 
+/* Where a name lies and its scope say what it is: most are met hundreds of times. */
+struct hsnap_joined {
+	const char *name;
+	hsnap_string scope, whole;
+};
+#define NUM_JOINED 65536
+
+hsnap_string hsnap_table_named(struct hsnap_reader *reader, hsnap_string scope, const char *name)
+{
+	if (!name || !*name)
+		return 0;
+	if (!reader->joined && !(reader->joined = calloc(NUM_JOINED, sizeof(*reader->joined))))
+		return hsnap_table_join(reader, scope, name);
+	uint64_t hash = ((uintptr_t)name ^ (uint64_t)scope << 32) * 0x9e3779b97f4a7c15u;
+	struct hsnap_joined *joined = &reader->joined[hash >> 48];
+	if (joined->name != name || joined->scope != scope)
+		*joined = (struct hsnap_joined){ name, scope, hsnap_table_join(reader, scope, name) };
+	return joined->whole;
+}
+
 /* --- types by key --- */
 
 /*
@@ -59,7 +79,9 @@ hsnap_string hsnap_table_join(struct hsnap_reader *reader, hsnap_string scope, c
 void hsnap_table_free(struct hsnap_reader *reader)
 {
 	free(reader->table);
+	free(reader->joined);
 	reader->table = NULL;
+	reader->joined = NULL;
 	reader->table_size = 0;
 }
 

@@ -18,6 +18,7 @@
 #include "snapshot/base/cleanup.h"
 
 #define DEADLINE_NS 20000000u /* longer than any thread takes that can stop at all */
+#define MAX_QUEUED 4          /* doublings of it on a busy machine: see hsnap_stop.queued */
 #define THREAD_NS 25000u      /* each has to be asked, and gets a processor after the others */
 #define POLL_NS 20000
 #define RELEASE_NS 20000u     /* a thread: letting go of 200 sleepers takes 3.3 to 3.8 ms */
@@ -142,7 +143,8 @@ static enum hsnap_stop_end collect_stops(struct attempt *a, pid_t *late)
 /* They have had that many times the time that all take. */
 static bool is_late(const struct attempt *a, unsigned times)
 {
-	return hsnap_now(CLOCK_MONOTONIC) - a->began > times * (DEADLINE_NS + THREAD_NS * (uint64_t)a->stop->tracees.num);
+	uint64_t deadline = ((uint64_t)DEADLINE_NS << a->stop->queued) + THREAD_NS * (uint64_t)a->stop->tracees.num;
+	return hsnap_now(CLOCK_MONOTONIC) - a->began > times * deadline;
 }
 
 /* Ask everybody, then see who has stopped, until all have or the deadline is over. */
@@ -286,8 +288,10 @@ static void *run_attempt(void *argument)
 		a->end = stop->work(stop->context, stop);
 		hsnap_step("before-release");
 	}
-	if (a->end == HSNAP_STOP_LATE)
+	if (a->end == HSNAP_STOP_LATE) {
 		stop->late_state = state_of(stop, stop->late);
+		stop->queued += stop->late_state != 'D' && stop->queued < MAX_QUEUED;
+	}
 	release_stopped(a);
 	stop->pause_ns = a->window ? hsnap_now(CLOCK_MONOTONIC) - a->began : 0;
 	stop->spent_ns += stop->pause_ns;

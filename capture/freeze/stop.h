@@ -55,6 +55,9 @@ struct hsnap_stop {
 	uint64_t ends_at;    /* monotonic ns: by then the work must be over, with time left to let go; 0: any time */
 	uint64_t spent_ns;   /* held still so far, in all attempts */
 	uint64_t longest_ns; /* in one of them */
+	/* Attempts that waited in vain for a thread that only wanted a processor, up to a few: on a machine with
+	 * ten threads to each of its processors a turn comes after some 40 ms, and the next attempt waits longer. */
+	unsigned queued;
 	struct hsnap_vec(struct hsnap_tracee) tracees;
 	uint64_t pause_ns;   /* first interrupt to last release, of this attempt; 0: nobody was interrupted */
 	uint64_t released_at; /* ns since the epoch */

@@ -2,6 +2,7 @@
 /* test_ways.c - processes in every state, by every way: taken or refused for a reason, and unharmed. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,6 +153,42 @@ EACH_WAY(threads_that_come_and_go)
 	for (int i = 0; i < 8; i++)
 		expect_taken(patient.pid, *mode, "spawner");
 	cr_expect_eq(child_finish(&patient), 0);
+}
+
+#define HOGS 24
+
+/* Everybody's turn on the patient's processor comes after some 0.1 s. */
+static void crowd_out(pid_t patient, pid_t hogs[HOGS])
+{
+	cpu_set_t one;
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	cr_assert_eq(sched_setaffinity(patient, sizeof(one), &one), 0);
+	for (int i = 0; i < HOGS; i++) {
+		hogs[i] = fork();
+		cr_assert_geq(hogs[i], 0);
+		if (hogs[i])
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		sched_setaffinity(0, sizeof(one), &one);
+		for (;;)
+			;
+	}
+}
+
+/* It does not stop because it does not run: the next attempt gives it more time. */
+Test(ways, that_wait_for_a_processor)
+{
+	pid_t hogs[HOGS];
+	struct child patient = start_patient("spinner", NULL);
+	crowd_out(patient.pid, hogs);
+	for (int i = 0; i < 4; i++)
+		expect_taken(patient.pid, HSNAP_FREEZE_COPY, "crowded out");
+	for (int i = 0; i < HOGS; i++) {
+		kill(hogs[i], SIGKILL);
+		cr_expect_eq(waitpid(hogs[i], NULL, 0), hogs[i]);
+	}
+	expect_unharmed(&patient, HSNAP_FREEZE_COPY, false);
 }
 
 /* A parent in vfork() does not stop until its child has gone on: it is waited for, or refused. */

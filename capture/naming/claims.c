@@ -2,9 +2,8 @@
 /* claims.c - sizes that fit and claims that win. */
 #include "capture/naming/claims.h"
 
-/* Where only the usable size is known: what rounding leaves, and what an unsplit remainder can. */
+/* Where only the usable size is known: what rounding leaves. */
 #define USUAL_SLACK 16u
-#define MOST_SLACK 40u
 #define PAGE 4096u
 #define HEADER 16u           /* of a mapped chunk (glibc malloc.c, sysmalloc_mmap) */
 #define LEAST_MAPPED 131072u /* M_MMAP_THRESHOLD as it starts */
@@ -39,7 +38,7 @@ static enum hsnap_form fit_usable(const struct hsnap_plan *plan, uint64_t each, 
 		return HSNAP_FORM_NONE;
 	if (is_mapped(block) && usable - each < PAGE)
 		return HSNAP_FORM_ONE;
-	if (plan->tail || usable - each < (each > MOST_SLACK ? MOST_SLACK : USUAL_SLACK))
+	if (plan->tail || usable - each < (each > HSNAP_MOST_SLACK ? HSNAP_MOST_SLACK : USUAL_SLACK))
 		return HSNAP_FORM_ONE;
 	return each >= USUAL_SLACK && usable % each < USUAL_SLACK ? HSNAP_FORM_RUN : HSNAP_FORM_NONE;
 }
@@ -124,16 +123,18 @@ enum hsnap_confidence hsnap_claim_confidence(const struct hsnap_claim *claim)
 	return claim->conflicts && confidence > HSNAP_INFERRED ? HSNAP_INFERRED : confidence;
 }
 
-bool hsnap_set_live(struct hsnap_work *work, uint32_t b, uint64_t live)
+bool hsnap_set_live(struct hsnap_work *work, uint32_t b, uint64_t first, uint64_t live)
 {
-	uint32_t *body = &work->body_of[b];
-	if (!*body) {
-		if (!hsnap_vec_push(&work->bodies, (struct hsnap_body){ .block = b, .live = live }))
+	uint32_t *number = &work->body_of[b];
+	if (!*number) {
+		if (!hsnap_vec_push(&work->bodies, (struct hsnap_body){ .block = b, .first = first, .live = live }))
 			return false;
-		*body = (uint32_t)work->bodies.num;
-	} else if (work->bodies.items[*body - 1].live < live) {
-		work->bodies.items[*body - 1].live = live;
+		*number = (uint32_t)work->bodies.num;
 	}
+	/* Of two containers that have it each is right. */
+	struct hsnap_body *body = &work->bodies.items[*number - 1];
+	body->first = first < body->first ? first : body->first;
+	body->live = live > body->live ? live : body->live;
 	work->claims[b].live_only = true;
 	return true;
 }

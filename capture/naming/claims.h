@@ -6,6 +6,9 @@
 #include "capture/naming/work.h"
 #include "snapshot/graph/evidence.h"
 
+/* Bytes that a block may have beyond what was asked for: what is left over when a chunk is not split. */
+#define HSNAP_MOST_SLACK 40u
+
 /* Would an object of the type, or a run of them, fill the block?  NONE: no. */
 enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type);
 
@@ -25,8 +28,8 @@ void hsnap_reject_claim(struct hsnap_work *work, uint32_t block, hsnap_dtype_id 
 /* How sure the claim makes a name: a contested one is inferred at the most. */
 enum hsnap_confidence hsnap_claim_confidence(const struct hsnap_claim *claim);
 
-/* The block is the body of a container of which `live` bytes are in use; false: out of memory. */
-bool hsnap_set_live(struct hsnap_work *work, uint32_t block, uint64_t live);
+/* The block is the body of a container of which the bytes from `first` to `live` are in use; false: out of memory. */
+bool hsnap_set_live(struct hsnap_work *work, uint32_t block, uint64_t first, uint64_t live);
 
 /* targets.c */
 /* May a pointer to the type have this value?  *hint as in hsnap_block_index_find(). */

@@ -133,7 +133,7 @@ static void name_plain(struct hsnap_convert *convert, struct hsnap_type *type, c
 	type->name = keep(convert, hsnap_strings_add(strings, name));
 	type->full_name = full[0] ? keep(convert, hsnap_strings_add(strings, full)) : type->name;
 	/* An object in one block with the counts of its owners: larger than the object alone. */
-	if (!strncmp(full, "std::_Sp_counted_ptr_inplace<", 29))
+	if (!strncmp(full, "std::_Sp_counted_ptr_inplace<", 29) || !strncmp(full, "std::__1::__shared_ptr_emplace<", 31))
 		type->holder = keep(convert, hsnap_strings_add(strings, "(make_shared)"));
 }
 
@@ -179,9 +179,12 @@ static const char *member_name(bool library, const char *name)
 	static const char *const said[][2] = {
 		{ "_M_nxt", "next" },   { "_M_next", "next" },     { "_M_prev", "prev" },
 		{ "_M_left", "left" },  { "_M_right", "right" },   { "_M_parent", "parent" },
-		{ "_M_buckets", "buckets" },
+		{ "_M_buckets", "buckets" }, { "__next_", "next" },    { "__prev_", "prev" },
+		{ "__left_", "left" },  { "__right_", "right" },   { "__parent_", "parent" },
+		{ "__bucket_list_", "buckets" },
 	};
-	if (!library || strncmp(name, "_M_", 3))
+	bool own = !strncmp(name, "_M_", 3) || !strncmp(name, "__", 2);
+	if (!library || !own)
 		return name;
 	for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++)
 		if (!strcmp(name, said[i][0]))
@@ -221,7 +224,8 @@ static void add_members(struct hsnap_convert *convert, hsnap_dtype_id id)
 	struct hsnap_snapshot *snapshot = convert->snapshot;
 	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, id);
 	const struct hsnap_dmember *members = symbols->members.items + dtype->first_member;
-	bool library = is_library(hsnap_str(&symbols->strings, dtype->name));
+	const char *own_name = hsnap_str(&symbols->strings, dtype->name);
+	bool library = is_library(own_name) || !own_name[0]; /* unions in classes of the library have no name */
 	if ((dtype->kind != HSNAP_DTYPE_STRUCT && dtype->kind != HSNAP_DTYPE_UNION) || add_stored(convert, id))
 		return;
 	uint32_t first = (uint32_t)snapshot->members.num;

@@ -8,16 +8,10 @@
  */
 #include <stdlib.h>
 
-#include "capture/naming/work.h"
+#include "capture/naming/shapes.h"
 
 #define MAX_SIZE ((uint64_t)64 << 20) /* a larger type's words are all weak */
 #define MAX_DEPTH 64
-
-/* Words that a slot's pointers take. */
-static unsigned words_of(enum hsnap_slot_kind kind)
-{
-	return kind == HSNAP_SLOT_VECTOR ? 3 : 1;
-}
 
 /* Does the pointer lead to whole words?  With other low bits it is tagged. */
 static bool is_aligned(const struct hsnap_symbols *symbols, const struct hsnap_slot *slot)
@@ -30,6 +24,50 @@ static bool is_aligned(const struct hsnap_symbols *symbols, const struct hsnap_s
 static void set_bit(uint64_t *bits, uint64_t offset)
 {
 	bits[offset / 512] |= (uint64_t)1 << (offset / 8 % 64);
+}
+
+/* A word at an offset holds a pointer; of those that stand between words there is a list. */
+static bool mark_word(const struct hsnap_symbols *symbols, struct hsnap_layout *layout, const struct hsnap_slot *slot,
+		      uint64_t at)
+{
+	if (at >= layout->size)
+		return true;
+	if ((at % 8 || layout->size % 8) && layout->size - at >= 8 && !hsnap_vec_push(&layout->packed, (uint32_t)at))
+		return false;
+	if (at % 8)
+		return true;
+	set_bit(layout->strong, at);
+	if (is_aligned(symbols, slot))
+		set_bit(layout->aligned, at);
+	return true;
+}
+
+/* A container's own words, and its storage. */
+struct marking {
+	struct hsnap_work *work;
+	struct hsnap_layout *layout;
+	const struct hsnap_slot *slot;
+	uint64_t at;
+	bool failed; /* out of memory */
+};
+
+static void see_word(void *context, uint64_t offset)
+{
+	struct marking *marking = context;
+	marking->failed |= !mark_word(marking->work->symbols, marking->layout, marking->slot, marking->at + offset);
+}
+
+static bool mark_container(struct hsnap_work *work, struct hsnap_layout *layout, const struct hsnap_slot *slot, uint64_t at)
+{
+	const struct hsnap_container container = work->plans.containers.items[slot->count];
+	struct marking marking = { work, layout, slot, at, false };
+	struct hsnap_storage region = { .at = at, .container = (uint32_t)slot->count };
+	hsnap_shape_words(&container, see_word, &marking);
+	if (!hsnap_shape_storage(work->symbols, &container, &region.start, &region.end))
+		return !marking.failed;
+	region.start += at;
+	region.end += region.start;
+	return !marking.failed && hsnap_vec_push(&layout->regions, region);
 }
 
 /* false: out of memory. */
@@ -47,14 +85,9 @@ static bool mark(struct hsnap_work *work, struct hsnap_layout *layout, hsnap_dty
 					return false;
 			continue;
 		}
-		if ((at % 8 || layout->size % 8) && at < layout->size && layout->size - at >= 8 &&
-		    !hsnap_vec_push(&layout->packed, (uint32_t)at))
+		if (!(slot->kind == HSNAP_SLOT_CONTAINER ? mark_container(work, layout, slot, at)
+							   : mark_word(work->symbols, layout, slot, at)))
 			return false;
-		for (unsigned w = 0; w < words_of(slot->kind) && !(at % 8) && at < layout->size; w++, at += 8) {
-			set_bit(layout->strong, at);
-			if (is_aligned(work->symbols, slot))
-				set_bit(layout->aligned, at);
-		}
 	}
 	return true;
 }
@@ -118,6 +151,12 @@ static bool mark_possible(const struct hsnap_symbols *symbols, struct hsnap_layo
 	return true;
 }
 
+static int compare_regions(const void *a, const void *b)
+{
+	const struct hsnap_storage *x = a, *y = b;
+	return (x->start > y->start) - (x->start < y->start);
+}
+
 static bool make_bitmaps(struct hsnap_work *work, struct hsnap_layout *layout, hsnap_dtype_id type)
 {
 	size_t num = layout->size / 512 + 1;
@@ -137,6 +176,8 @@ static bool make_bitmaps(struct hsnap_work *work, struct hsnap_layout *layout, h
 		return false;
 	if (!mark(work, layout, type, 0, 0))
 		return false;
+	if (layout->regions.num)
+		qsort(layout->regions.items, layout->regions.num, sizeof(*layout->regions.items), compare_regions);
 	for (size_t i = 0; layout->possible && i < num; i++)
 		layout->possible[i] |= layout->strong[i];
 	return true;
@@ -156,6 +197,29 @@ static bool make_layout(struct hsnap_work *work, hsnap_dtype_id type)
 	return true;
 }
 
+static bool make_argument_layouts(struct hsnap_work *work, hsnap_dtype_id type)
+{
+	bool done = true;
+	for (unsigned i = 0; done && i < hsnap_dtype(work->symbols, type)->num_arguments; i++)
+		done = make_layout(work, hsnap_type_argument(work->symbols, type, i));
+	return done;
+}
+
+/* What may stand in the storage of containers.  Making them may bring more containers. */
+static bool make_content_layouts(struct hsnap_work *work)
+{
+	bool done = true;
+	for (size_t i = 0; done && i < work->symbols->managers.num; i++)
+		done = make_argument_layouts(work, work->symbols->managers.items[i].type);
+	for (size_t i = 0; done && i < work->plans.containers.num; i++) {
+		const struct hsnap_container container = work->plans.containers.items[i];
+		uint64_t start, size;
+		if (hsnap_shape_storage(work->symbols, &container, &start, &size))
+			done = make_argument_layouts(work, container.type);
+	}
+	return done;
+}
+
 enum hsnap_code hsnap_make_layouts(struct hsnap_work *work, struct hsnap_error *err)
 {
 	if (!work->symbols)
@@ -166,5 +230,6 @@ enum hsnap_code hsnap_make_layouts(struct hsnap_work *work, struct hsnap_error *
 		done = make_layout(work, work->segments.items[i].type);
 	for (uint32_t b = 0; done && b < work->num_blocks; b++)
 		done = make_layout(work, work->claims[b].type);
+	done = done && make_content_layouts(work);
 	return done && !work->plans.failed ? HSNAP_OK : hsnap_no_memory(err);
 }

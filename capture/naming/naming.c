@@ -25,12 +25,14 @@ static void work_deinit(struct hsnap_work *work)
 	hsnap_vec_deinit(&work->holders);
 	hsnap_vec_deinit(&work->segments);
 	hsnap_vec_deinit(&work->root_edges);
+	hsnap_keymap_deinit(&work->heads);
 	hsnap_pages_free(work->body_of, work->num_blocks, sizeof(*work->body_of));
 	for (size_t i = 0; work->layouts && i < work->symbols->types.num; i++) {
 		free(work->layouts[i].strong);
 		free(work->layouts[i].aligned);
 		free(work->layouts[i].possible);
 		hsnap_vec_deinit(&work->layouts[i].packed);
+		hsnap_vec_deinit(&work->layouts[i].regions);
 	}
 	free(work->layouts);
 	hsnap_plans_deinit(&work->plans);

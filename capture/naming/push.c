@@ -135,23 +135,37 @@ static void push_pointer(struct push *push, uint32_t b, hsnap_dtype_id type, enu
 		push_object(push, b, type, push->sure ? evidence : HSNAP_EVIDENCE_FOLLOWED);
 }
 
+/* Of a node it is proved that it is one: it may lie in a block that was left over larger. */
+static void push_node(struct push *push, uint32_t b, hsnap_dtype_id type)
+{
+	const struct hsnap_block *block = &push->work->heap->blocks.items[b];
+	const struct hsnap_dtype *dtype = hsnap_dtype(push->work->symbols, type);
+	bool larger = !hsnap_is_requested(push->work, block) && dtype->kind == HSNAP_DTYPE_STRUCT && dtype->size &&
+		      block->usable >= dtype->size && block->usable - dtype->size < HSNAP_MOST_SLACK;
+	if (larger)
+		claim(push, b, type, HSNAP_FORM_ONE, push->sure ? HSNAP_EVIDENCE_CONTAINER : HSNAP_EVIDENCE_FOLLOWED);
+	else
+		push_pointer(push, b, type, HSNAP_EVIDENCE_CONTAINER);
+}
+
 /* A container's body; bytes and scalars are told apart by their holders later. */
 static void push_body(struct push *push, uint32_t b, const struct hsnap_found *found)
 {
 	struct hsnap_work *work = push->work;
 	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, found->type);
-	bool objects = dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION ||
-		       dtype->kind == HSNAP_DTYPE_POINTER;
+	enum hsnap_form form = dtype->kind == HSNAP_DTYPE_BYTE || dtype->kind == HSNAP_DTYPE_SCALAR ? HSNAP_FORM_BYTES
+													   : HSNAP_FORM_RUN;
 	enum hsnap_evidence evidence = push->sure ? HSNAP_EVIDENCE_CONTAINER : HSNAP_EVIDENCE_FOLLOWED;
-	if (!objects || !dtype->size)
+	if (!dtype->size)
 		return;
 	if (found->live > work->heap->blocks.items[b].usable) {
-		hsnap_reject_claim(work, b, found->type, HSNAP_FORM_RUN, evidence, HSNAP_VERDICT_SIZE);
+		hsnap_reject_claim(work, b, found->type, form, evidence, HSNAP_VERDICT_SIZE);
 		return;
 	}
-	claim(push, b, found->type, HSNAP_FORM_RUN, evidence);
+	claim(push, b, found->type, form, evidence);
 	const struct hsnap_claim *now = &work->claims[b];
-	if (now->form == HSNAP_FORM_RUN && now->type == work->plans.same[found->type] && !hsnap_set_live(work, b, found->live))
+	if (now->form == form && now->type == work->plans.same[found->type] &&
+	    !hsnap_set_live(work, b, found->first, found->live))
 		push->failed = true;
 }
 
@@ -166,7 +180,7 @@ static void visit(void *context, const struct hsnap_found *found)
 		push_pointer(push, b, found->type, HSNAP_EVIDENCE_POINTER);
 		break;
 	case HSNAP_SLOT_NODE:
-		push_pointer(push, b, found->type, HSNAP_EVIDENCE_CONTAINER);
+		push_node(push, b, found->type);
 		break;
 	default:
 		push_body(push, b, found);

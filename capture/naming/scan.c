@@ -10,10 +10,12 @@
  */
 #include <stdlib.h>
 
-#include "capture/naming/work.h"
+#include "capture/naming/shapes.h"
 #include "snapshot/base/pages.h"
 #include "snapshot/base/parallel.h"
+#include "snapshot/base/search.h"
 
+#define MAX_DEPTH 8 /* containers in containers' own storage */
 #define PIECE_BYTES ((uint64_t)4 << 20)
 #define PIECE_BLOCKS 32768u
 #define BATCH 16 /* pieces of blocks; after each the copy that they were read from is given back */
@@ -50,11 +52,49 @@ static bool bit(const uint64_t *bits, uint64_t offset)
 	return bits[offset / 512] >> (offset / 8 % 64) & 1;
 }
 
-static enum strength strength_in(const struct hsnap_layout *layout, uint64_t offset, uint64_t word)
+/* The container whose storage holds the word at an offset, or NULL. */
+static const struct hsnap_storage *find_region(const struct hsnap_layout *layout, uint64_t at)
 {
-	uint64_t at = offset % layout->size;
+	size_t low = hsnap_first(layout->regions.num, i, layout->regions.items[i].start > at);
+	return low && at < layout->regions.items[low - 1].end ? &layout->regions.items[low - 1] : NULL;
+}
+
+static enum strength strength_in(const struct hsnap_work *work, const struct hsnap_layout *layout, uint64_t at,
+				 uint64_t address, uint64_t word, unsigned depth);
+
+/* false: the container does not tell. */
+static bool strength_inside(const struct hsnap_work *work, const struct hsnap_storage *region, uint64_t at, uint64_t address,
+			    uint64_t word, unsigned depth, enum strength *ret)
+{
+	const struct hsnap_container *container = &work->plans.containers.items[region->container];
+	uint64_t start = region->at + container->offsets[0];
+	hsnap_dtype_id type;
+	*ret = NO_POINTER;
+	switch (depth < MAX_DEPTH ? hsnap_shape_content(work, container, address - (at - region->at), &type) : HSNAP_CONTENT_UNKNOWN) {
+	case HSNAP_CONTENT_NOTHING:
+		return true;
+	case HSNAP_CONTENT_POINTER:
+		*ret = at == start ? STRONG : NO_POINTER;
+		return true;
+	case HSNAP_CONTENT_OBJECT:
+		if (at >= start && work->layouts[type].size >= 8 && at - start <= work->layouts[type].size - 8)
+			*ret = strength_in(work, &work->layouts[type], at - start, address, word, depth + 1);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Of the word at an offset of one object, and where that word stands. */
+static enum strength strength_in(const struct hsnap_work *work, const struct hsnap_layout *layout, uint64_t at,
+				 uint64_t address, uint64_t word, unsigned depth)
+{
+	const struct hsnap_storage *region = layout->regions.num ? find_region(layout, at) : NULL;
+	enum strength inside;
 	if (at % 8)
 		return WEAK;
+	if (region && strength_inside(work, region, at, address, word, depth, &inside))
+		return inside;
 	if (layout->strong && bit(layout->strong, at))
 		return word % 8 && bit(layout->aligned, at) ? WEAK : STRONG;
 	return !layout->possible || bit(layout->possible, at) ? WEAK : NO_POINTER;
@@ -62,7 +102,7 @@ static enum strength strength_in(const struct hsnap_layout *layout, uint64_t off
 
 /* Does a declared pointer stand at this offset of an object, or run of objects, of the type? */
 static enum strength strength_of(const struct hsnap_work *work, hsnap_dtype_id type, enum hsnap_form form,
-				 uint64_t offset, uint64_t word)
+				 uint64_t offset, uint64_t address, uint64_t word)
 {
 	if (!type || !work->layouts || form == HSNAP_FORM_BYTES)
 		return WEAK;
@@ -73,12 +113,13 @@ static enum strength strength_of(const struct hsnap_work *work, hsnap_dtype_id t
 	} else if (form == HSNAP_FORM_ONE && offset >= layout->size) {
 		return WEAK;
 	}
-	return layout->size ? strength_in(layout, offset, word) : WEAK;
+	return layout->size ? strength_in(work, layout, offset % layout->size, address, word, 0) : WEAK;
 }
 
 /* What the words of one stretch are to be judged by. */
 struct stretch {
 	uint64_t base;   /* edge offsets count from here */
+	uint64_t first;  /* the words before this offset are dead */
 	uint32_t self;   /* this block's own number: what points there is no edge */
 	hsnap_dtype_id type;
 	enum hsnap_form form;
@@ -115,7 +156,7 @@ static bool scan_words(const struct hsnap_work *work, const struct stretch *stre
 		if (block == HSNAP_NO_BLOCK || block == stretch->self)
 			continue;
 		uint64_t offset = at + i - stretch->base;
-		enum strength strength = strength_of(work, stretch->type, stretch->form, offset, word);
+		enum strength strength = strength_of(work, stretch->type, stretch->form, offset, at + i, word);
 		if (strength == NO_POINTER)
 			continue;
 		if (strength == WEAK || at_end)
@@ -150,7 +191,7 @@ static bool scan_packed(const struct hsnap_work *work, struct hsnap_window *read
 	if (!stretch->type || !work->layouts || stretch->form == HSNAP_FORM_BYTES)
 		return true;
 	const struct hsnap_layout *layout = &work->layouts[stretch->type];
-	uint64_t offset = 0, size = end - stretch->base;
+	uint64_t offset = stretch->first, size = end - stretch->base;
 	for (; layout->packed.num && size - offset >= layout->size; offset += layout->size) {
 		for (size_t i = 0; i < layout->packed.num; i++) {
 			uint64_t at = stretch->base + offset + layout->packed.items[i], word;
@@ -181,7 +222,7 @@ static bool scan_whole(const struct hsnap_work *work, struct hsnap_window *reade
 		       uint64_t end, uint32_t *hint, struct half_edges *edges)
 {
 	size_t before = edges->num;
-	if (!scan_stretch(work, reader, stretch, stretch->base, end, hint, edges))
+	if (!scan_stretch(work, reader, stretch, stretch->base + stretch->first, end, hint, edges))
 		return false;
 	size_t words = edges->num;
 	bool done = scan_packed(work, reader, stretch, end, hint, edges);
@@ -210,7 +251,7 @@ static bool add_value(struct hsnap_work *work, struct hsnap_segment *segment, st
 	uint32_t hint = 0, block = hsnap_block_index_find(&work->index, segment->value, &hint);
 	if (block == HSNAP_NO_BLOCK)
 		return true;
-	if (strength_of(work, segment->type, HSNAP_FORM_ONE, 0, segment->value) != STRONG)
+	if (strength_of(work, segment->type, HSNAP_FORM_ONE, 0, 0, segment->value) != STRONG)
 		block |= HSNAP_EDGE_WEAK;
 	return hsnap_vec_push(edges, (struct hsnap_half_edge){ .block = block });
 }
@@ -293,8 +334,8 @@ static void scan_block_piece(void *context, size_t i)
 			hsnap_open_window(work, &reader, b, piece->last);
 		if (claim->live_only)
 			end = block->address + hsnap_live_bytes(work, b);
-		struct stretch stretch = { .base = block->address, .self = b, .type = claim->type,
-					   .form = claim->form };
+		struct stretch stretch = { .base = block->address, .first = hsnap_live_first(work, b), .self = b,
+					   .type = claim->type, .form = claim->form };
 		size_t before = piece->edges.num;
 		piece->failed |= !scan_whole(work, &reader, &stretch, end, &hint, &piece->edges);
 		scan->counts[b] = (uint32_t)(piece->edges.num - before);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "snapshot/base/cleanup.h"
 #include "snapshot/base/vec.h"
 
 #define MAX_DEPTH 32
@@ -49,7 +50,7 @@ static bool is_default(const char *argument)
 {
 	static const char *const prefixes[] = {
 		"std::allocator<", "std::char_traits<", "std::less<", "std::hash<", "std::equal_to<",
-		"std::default_delete<", "(__gnu_cxx::_Lock_policy)",
+		"std::default_delete<", "(__gnu_cxx::_Lock_policy)", "std::__map_value_compare<", "std::__unordered_map_",
 	};
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
 		if (begins(argument, prefixes[i]))
@@ -77,7 +78,14 @@ static const struct {
 	{ "std::_Rb_tree_node", "std::map", "std::set" },
 	{ "std::_List_node", "std::list", "std::list" },
 	{ "std::_Fwd_list_node", "std::forward_list", "std::forward_list" },
+	{ "std::__hash_node", "std::unordered_map", "std::unordered_set" },
+	{ "std::__tree_node", "std::map", "std::set" },
+	{ "std::__list_node", "std::list", "std::list" },
+	{ "std::__forward_list_node", "std::forward_list", "std::forward_list" },
 };
+
+/* What libc++ keeps its pairs in: the node of a map has one of these. */
+static const char *const value_types[] = { "std::__hash_value_type<", "std::__value_type<" };
 
 /* Is it std::pair<const K, V>, or <K const, V>?  K stands in [*before, *after). */
 static bool has_constant_key(const char *element, size_t *before, size_t *after)
@@ -103,6 +111,14 @@ static bool put_node(struct parser *parser, struct text *out, const char *base, 
 		if (strcmp(base, nodes[i].base))
 			continue;
 		size_t before, after;
+		for (size_t v = 0; v < sizeof(value_types) / sizeof(*value_types); v++) {
+			if (!begins(element, value_types[v]))
+				continue;
+			put_text(parser, out, nodes[i].map);
+			put_text(parser, out, element + strlen(value_types[v]) - 1);
+			put_text(parser, out, "::node");
+			return true;
+		}
 		bool map = strcmp(nodes[i].map, nodes[i].other) && has_constant_key(element, &before, &after);
 		put_text(parser, out, map ? nodes[i].map : nodes[i].other);
 		put_text(parser, out, "<");
@@ -130,7 +146,7 @@ static bool put_special(struct parser *parser, struct text *out, const char *bas
 		put_text(parser, out, aliases[i].name);
 		return true;
 	}
-	if (!strcmp(base, "std::_Sp_counted_ptr_inplace")) {
+	if (!strcmp(base, "std::_Sp_counted_ptr_inplace") || !strcmp(base, "std::__shared_ptr_emplace")) {
 		put_text(parser, out, first);
 		return true;
 	}
@@ -268,8 +284,28 @@ static void rename_numbers(char *text)
 	*to = '\0';
 }
 
-char *hsnap_shorten(const char *name)
+/* "std::__1::vector" as "std::vector": libc++ has all of its names in a namespace for its version. */
+static void leave_out_version(char *name)
 {
+	static const char version[] = "std::__1::";
+	char *to = name;
+	for (const char *from = name; *from;) {
+		if (begins(from, version) && (from == name || !is_word(from[-1]))) {
+			to = stpcpy(to, "std::");
+			from += strlen(version);
+			continue;
+		}
+		*to++ = *from++;
+	}
+	*to = '\0';
+}
+
+char *hsnap_shorten(const char *full_name)
+{
+	hsnap_auto(hsnap_freep) char *name = strdup(full_name);
+	if (!name)
+		return NULL;
+	leave_out_version(name);
 	struct parser parser = { .at = name };
 	struct text out = { 0 };
 	put_text(&parser, &out, "");

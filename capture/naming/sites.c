@@ -92,8 +92,9 @@ static void add_hints(const struct hsnap_work *work, const struct hsnap_dpc *pc,
 		const struct hsnap_dframe *frame = &symbols->frames.items[pc->first_frame + f];
 		hsnap_dtype_id functor = functor_of(symbols, frame);
 		add_candidate(work, site, functor ? functor : frame->allocates);
-		const char *base, *name = hsnap_str(&symbols->strings, hsnap_dtype(symbols, frame->allocates)->name);
-		site->single = functor || hsnap_node_family(name, &base) || !strncmp(name, "std::_Sp_counted_", 17);
+		const char *name = hsnap_str(&symbols->strings, hsnap_dtype(symbols, frame->allocates)->name);
+		site->single = functor || hsnap_node_family(name) || !strncmp(name, "std::_Sp_counted_", 17) ||
+			       !strncmp(name, "std::__1::__shared_ptr_", 23) || !strncmp(name, "std::__1::__function::__func<", 29);
 	}
 	site->hinted = site->num;
 }
@@ -129,7 +130,7 @@ static bool is_allocator(const struct hsnap_symbols *symbols, const struct hsnap
 {
 	static const char *const prefixes[] = {
 		"operator new", "std::__new_allocator<", "std::allocator<", "std::allocator_traits<",
-		"__gnu_cxx::new_allocator<",
+		"__gnu_cxx::new_allocator<", "std::__1::allocator<", "std::__1::allocator_traits<", "std::__1::__libcpp_",
 	};
 	for (uint32_t f = 0; f < pc->num_frames; f++) {
 		const char *name = hsnap_str(&symbols->strings, symbols->frames.items[pc->first_frame + f].function);

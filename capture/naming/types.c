@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/naming/shapes.h"
+
 #define MAX_DEPTH 64
 #define MAX_INLINE 256 /* slots of a member that are copied; more stay one loop of one */
 
@@ -69,42 +71,47 @@ static struct hsnap_key node_key(const struct hsnap_plans *plans, enum hsnap_fam
 	return (struct hsnap_key){ (uint64_t)family << 1 | cached, plans->same[element] };
 }
 
-/* The type of the pointers in a bucket array: what the first member's pointer points to. */
-static hsnap_dtype_id bucket_type(const struct hsnap_symbols *symbols, hsnap_dtype_id type)
+/* false: it has not what the entry says, or too little is known of its arguments. */
+static bool resolve(const struct hsnap_plans *plans, struct hsnap_container *container)
 {
-	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
-	for (uint32_t m = 0; m < dtype->num_members; m++) {
-		const struct hsnap_dmember *member = &symbols->members.items[dtype->first_member + m];
-		const struct hsnap_dtype *pointer = hsnap_dtype(symbols, member->type);
-		if (!member->offset && pointer->kind == HSNAP_DTYPE_POINTER &&
-		    hsnap_dtype(symbols, pointer->target)->kind == HSNAP_DTYPE_POINTER)
-			return pointer->target;
+	const struct hsnap_symbols *symbols = plans->symbols;
+	const struct hsnap_library *library = container->library;
+	for (unsigned f = 0; f < HSNAP_MAX_FIELDS; f++)
+		if (library->fields[f] && !hsnap_find_field(symbols, container->type, library->fields[f], &container->offsets[f],
+							    &container->types[f]))
+			return false;
+	if (library->argument != HSNAP_NO_ARGUMENT) {
+		container->element = plans->same[hsnap_type_argument(symbols, container->type, library->argument)];
+		if (!container->element)
+			return false;
 	}
-	return 0;
+	if (library->family)
+		container->node = plans->same[hsnap_keymap_get(&plans->nodes, node_key(plans, (enum hsnap_family)library->family,
+							       container->element, type_name(symbols, container->type)))];
+	return container->node || !library->family;
 }
 
-/* false: the table does not know it, or not enough is known of its arguments. */
-static bool add_library(struct builder *builder, hsnap_dtype_id type)
+static void count_word(void *context, uint64_t offset)
 {
-	const struct hsnap_symbols *symbols = builder->plans->symbols;
-	const struct hsnap_library *library = hsnap_library_of(symbols, type);
-	if (!library)
+	(void)offset;
+	++*(uint64_t *)context;
+}
+
+/* false: the table does not know it, or not enough is known. */
+static bool add_container(struct builder *builder, hsnap_dtype_id type)
+{
+	struct hsnap_plans *plans = builder->plans;
+	struct hsnap_container container = { .library = hsnap_library_of(plans->symbols, type), .type = type };
+	if (!container.library || !resolve(plans, &container))
 		return false;
-	hsnap_dtype_id element = hsnap_type_argument(symbols, type, library->argument);
-	hsnap_dtype_id node = hsnap_keymap_get(&builder->plans->nodes,
-					       node_key(builder->plans, (enum hsnap_family)library->family,
-							element, type_name(symbols, type)));
-	if ((!element && library->argument != UINT8_MAX) || (library->family && !node))
+	uint64_t words = 0;
+	hsnap_shape_words(&container, count_word, &words);
+	if (!hsnap_vec_push(&plans->containers, container)) {
+		plans->failed = true;
 		return false;
-	for (uint8_t i = 0; i < library->num_slots; i++) {
-		struct hsnap_slot slot = { .kind = library->slots[i].kind, .offset = library->slots[i].offset,
-					   .type = library->family ? node : element };
-		if (slot.kind == HSNAP_SLOT_POINTER)
-			slot.type = 0;
-		if (slot.kind == HSNAP_SLOT_BUCKETS)
-			slot.type = bucket_type(symbols, type);
-		add_slot(builder, slot, 1);
 	}
+	add_slot(builder, (struct hsnap_slot){ .kind = HSNAP_SLOT_CONTAINER, .count = plans->containers.num - 1, .type = type },
+		 words);
 	return true;
 }
 
@@ -112,12 +119,10 @@ static bool add_library(struct builder *builder, hsnap_dtype_id type)
 static void retarget_links(struct builder *builder, hsnap_dtype_id type)
 {
 	const struct hsnap_symbols *symbols = builder->plans->symbols;
-	const char *base;
-	if (!hsnap_node_family(type_name(symbols, type), &base))
-		return;
-	for (size_t i = 0; i < builder->slots.num; i++) {
+	enum hsnap_family family = hsnap_node_family(type_name(symbols, type));
+	for (size_t i = 0; family && i < builder->slots.num; i++) {
 		struct hsnap_slot *slot = &builder->slots.items[i];
-		if (slot->kind != HSNAP_SLOT_POINTER || strcmp(type_name(symbols, slot->type), base))
+		if (slot->kind != HSNAP_SLOT_POINTER || !hsnap_is_link(family, type_name(symbols, slot->type)))
 			continue;
 		slot->kind = HSNAP_SLOT_NODE;
 		slot->type = type;
@@ -167,7 +172,7 @@ static void build(struct builder *builder, hsnap_dtype_id type, unsigned depth)
 		if (hsnap_is_storage(type_name(symbols, type)) &&
 		    hsnap_dtype(symbols, hsnap_type_argument(symbols, type, 0))->size <= dtype->size)
 			add_objects(builder, hsnap_type_argument(symbols, type, 0), 0, 1, depth);
-		else if (!add_library(builder, type))
+		else if (!add_container(builder, type))
 			add_members(builder, type, depth);
 		retarget_links(builder, type);
 		break;
@@ -209,8 +214,7 @@ static bool index_nodes(struct hsnap_plans *plans)
 {
 	const struct hsnap_symbols *symbols = plans->symbols;
 	for (hsnap_dtype_id type = 1; type < symbols->types.num; type++) {
-		const char *base;
-		enum hsnap_family family = hsnap_node_family(type_name(symbols, type), &base);
+		enum hsnap_family family = hsnap_node_family(type_name(symbols, type));
 		hsnap_dtype_id element = hsnap_type_argument(symbols, type, 0);
 		if (!family || !element || hsnap_dtype(symbols, type)->kind != HSNAP_DTYPE_STRUCT)
 			continue;
@@ -242,6 +246,7 @@ void hsnap_plans_deinit(struct hsnap_plans *plans)
 	free(plans->plans);
 	free(plans->same);
 	hsnap_keymap_deinit(&plans->nodes);
+	hsnap_vec_deinit(&plans->containers);
 	*plans = (struct hsnap_plans){ 0 };
 }
 

@@ -18,18 +18,29 @@
 #include "snapshot/base/vec.h"
 
 enum hsnap_slot_kind {
-	HSNAP_SLOT_POINTER, /* a declared pointer to `type`; 0: void */
-	HSNAP_SLOT_NODE,    /* a container's pointer to a node, which is of `type` whatever was declared */
-	HSNAP_SLOT_EACH,    /* `count` objects of `type`, one after the other */
-	HSNAP_SLOT_VECTOR,  /* begin, end, end of storage of a run of `type` */
-	HSNAP_SLOT_STRING,  /* start, length, and room for a short one; of `type` */
-	HSNAP_SLOT_BUCKETS, /* start and number of pointers of `type` (the pointers' own) */
+	HSNAP_SLOT_POINTER,   /* a declared pointer to `type`; 0: void */
+	HSNAP_SLOT_NODE,      /* a container's pointer to a node, which is of `type` whatever was declared */
+	HSNAP_SLOT_EACH,      /* `count` objects of `type`, one after the other */
+	HSNAP_SLOT_CONTAINER, /* the container `count` of the plans, of `type` */
+	HSNAP_SLOT_BODY,      /* only found, never planned: the start of a container's body of `type` */
 };
 
 struct hsnap_slot {
 	uint64_t offset, count;
 	hsnap_dtype_id type;
 	uint8_t kind;
+};
+
+#define HSNAP_MAX_FIELDS 6
+
+/* Where one container type has what its table entry speaks of. */
+struct hsnap_container {
+	const struct hsnap_library *library;
+	hsnap_dtype_id type;    /* of the container, or of the base that holds its pointers */
+	hsnap_dtype_id element; /* what it holds; 0 where that is told by a tag */
+	hsnap_dtype_id node;    /* type of its nodes, or 0 */
+	uint64_t offsets[HSNAP_MAX_FIELDS];
+	hsnap_dtype_id types[HSNAP_MAX_FIELDS]; /* declared, of its fields */
 };
 
 struct hsnap_plan {
@@ -47,6 +58,7 @@ struct hsnap_plans {
 	struct hsnap_plan *plans;  /* one a type */
 	uint32_t *same;            /* one a type: the first of those that are the same; of itself, if it is alone */
 	struct hsnap_keymap nodes; /* {family and whether cached, element} → node type */
+	struct hsnap_vec(struct hsnap_container) containers;
 	bool failed;               /* out of memory: plans are missing */
 };
 
@@ -62,7 +74,7 @@ const struct hsnap_plan *hsnap_plan_of(struct hsnap_plans *plans, hsnap_dtype_id
 /* Is an `inner` at the very start of an `outer`, as first member or base, or the same? */
 bool hsnap_starts_with(const struct hsnap_plans *plans, hsnap_dtype_id outer, hsnap_dtype_id inner);
 
-/* containers.c: the library's own types. */
+/* containers.c: the libraries' own types. */
 
 enum hsnap_family {
 	HSNAP_FAMILY_NONE,
@@ -70,26 +82,56 @@ enum hsnap_family {
 	HSNAP_FAMILY_TREE,
 	HSNAP_FAMILY_LIST,
 	HSNAP_FAMILY_FORWARD,
+	HSNAP_FAMILY_HASH_LIBCXX,
+	HSNAP_FAMILY_TREE_LIBCXX,
+	HSNAP_FAMILY_LIST_LIBCXX,
+	HSNAP_FAMILY_FORWARD_LIBCXX,
 	HSNAP_NUM_FAMILIES,
 };
 
-#define HSNAP_MAX_LIBRARY_SLOTS 4
+/* How a container is walked, and by what it is recognised; shapes.c.  In brackets its fields. */
+enum hsnap_shape {
+	HSNAP_SHAPE_VECTOR,      /* {begin, end, end of storage} */
+	HSNAP_SHAPE_BITS,        /* {begin, word of the end, end of storage} */
+	HSNAP_SHAPE_BITS_SIZED,  /* {begin, number of bits, words} */
+	HSNAP_SHAPE_STRING,      /* {begin, length, capacity, room for a short one} */
+	HSNAP_SHAPE_STRING_COW,  /* {begin}; length, capacity and owners stand before it */
+	HSNAP_SHAPE_STRING_FLAG, /* {begin, length, capacity with the flag of a long one} */
+	HSNAP_SHAPE_LIST,        /* {next, previous, length}; the last may be missing */
+	HSNAP_SHAPE_CHAIN,       /* {first} */
+	HSNAP_SHAPE_TREE,        /* {root, first, last, number}; the third may be missing */
+	HSNAP_SHAPE_HASH,        /* {buckets, number of them, first, number, load, bucket inside}; the last may be missing */
+	HSNAP_SHAPE_DEQUE,       /* {map, its size, start, finish}; the latter are {current, first, last, slot} */
+	HSNAP_SHAPE_DEQUE_INDEX, /* {map, first slot, slot after the last, end of the map, start, number} */
+	HSNAP_SHAPE_WEAK,        /* {pointer, control block}; owners stand in its second word */
+	HSNAP_SHAPE_WEAK_FEWER,  /* the same, with one less than there are */
+	HSNAP_SHAPE_OWNED,       /* {pointer, owners} */
+	HSNAP_SHAPE_INPLACE,     /* {value, owners} */
+	HSNAP_SHAPE_INPLACE_FEWER, /* {value}; owners, one less than there are, stand in the second word */
+	HSNAP_SHAPE_MANAGED,     /* {storage, function that knows what is in it} */
+	HSNAP_SHAPE_OPTIONAL,    /* {value, is there one} */
+	HSNAP_SHAPE_VARIANT,     /* {value, which of the type arguments} */
+};
 
 struct hsnap_library {
-	const char *prefix;  /* of the qualified name, template bracket included */
-	uint64_t size;       /* of libstdc++ 12's layout; 0: any */
-	uint8_t argument;    /* which type argument is the element */
-	uint8_t family;      /* of its nodes */
-	uint8_t num_slots;
-	struct {
-		uint8_t kind, offset;
-	} slots[HSNAP_MAX_LIBRARY_SLOTS];
+	const char *prefix; /* of the qualified name, template bracket included */
+	uint8_t shape;      /* enum hsnap_shape */
+	uint8_t family;     /* of its nodes */
+	uint8_t argument;   /* which type argument is the element; HSNAP_NO_ARGUMENT */
+	const char *fields[HSNAP_MAX_FIELDS]; /* "member.member"; those between and above them need not be named */
 };
+
+#define HSNAP_NO_ARGUMENT UINT8_MAX
 
 /* The table's entry for a type, or NULL. */
 const struct hsnap_library *hsnap_library_of(const struct hsnap_symbols *symbols, hsnap_dtype_id type);
-/* The family that a node type belongs to; the declared type of its links is *ret_base's. */
-enum hsnap_family hsnap_node_family(const char *name, const char **ret_base);
+/* Where a field of the entry stands in the type; false: there is none of that name, or it does not fit in. */
+bool hsnap_find_field(const struct hsnap_symbols *symbols, hsnap_dtype_id type, const char *path, uint64_t *ret_offset,
+		      hsnap_dtype_id *ret_type);
+/* The family that a node type belongs to. */
+enum hsnap_family hsnap_node_family(const char *name);
+/* Is it what the links of the family's nodes are declared to lead to? */
+bool hsnap_is_link(enum hsnap_family family, const char *name);
 /* Storage that is declared as bytes and holds one object of its first type argument. */
 bool hsnap_is_storage(const char *name);
 /* Does a hash table, or one of its nodes, keep the hashes of its elements?  They are different node types. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* walk.c - follows a type's plan over the memory of an object. */
-#include "capture/naming/walk.h"
+#include "capture/naming/shapes.h"
 
 #define MAX_DEPTH 64
 
@@ -22,36 +22,24 @@ static uint64_t word_at(struct hsnap_walk *walk, uint64_t at, uint64_t end)
 	return word;
 }
 
-/* Begin, end and end of storage must be in order, and full elements. */
-static void visit_vector(struct hsnap_walk *walk, struct hsnap_found *found, uint64_t at, uint64_t end)
-{
-	uint64_t finish = word_at(walk, at + 8, end), storage = word_at(walk, at + 16, end);
-	uint64_t each = hsnap_dtype(walk->work->symbols, found->type)->size;
-	if (!each || found->value > finish || finish > storage || (finish - found->value) % each ||
-	    (storage - found->value) % each)
-		return;
-	found->live = finish - found->value;
-	walk->visit(walk->context, found);
-}
+static void walk_plan(struct hsnap_walk *walk, hsnap_dtype_id type, uint64_t address, uint64_t end,
+		      uint64_t offset, unsigned depth);
 
-/* A short string stands inside its object. */
-static void visit_string(struct hsnap_walk *walk, struct hsnap_found *found, uint64_t at, uint64_t end)
+/* What it leads to, and the object that it holds in itself. */
+static void walk_container(struct hsnap_walk *walk, const struct hsnap_slot *slot, uint64_t at, uint64_t end,
+			   uint64_t offset, unsigned depth)
 {
-	uint64_t length = word_at(walk, at + 8, end), capacity = word_at(walk, at + 16, end);
-	if (found->value == at + 16 || length > capacity || capacity >= UINT64_MAX / 16)
+	const struct hsnap_plans *plans = &walk->work->plans;
+	const struct hsnap_container container = plans->containers.items[slot->count]; /* plans may be made on the way */
+	uint64_t size = hsnap_dtype(walk->work->symbols, container.type)->size;
+	hsnap_dtype_id type;
+	if (at >= end || end - at < size || depth == MAX_DEPTH || !walk->budget)
 		return;
-	found->live = (length + 1) * hsnap_dtype(walk->work->symbols, found->type)->size;
-	walk->visit(walk->context, found);
-}
-
-/* A table with one bucket has it inside. */
-static void visit_buckets(struct hsnap_walk *walk, struct hsnap_found *found, uint64_t at, uint64_t end)
-{
-	uint64_t num = word_at(walk, at + 8, end);
-	if (found->value == at + 48 || num > UINT64_MAX / 8)
-		return;
-	found->live = num * 8;
-	walk->visit(walk->context, found);
+	walk->budget--;
+	if (hsnap_shape_content(walk->work, &container, at, &type) == HSNAP_CONTENT_OBJECT)
+		walk_plan(walk, type, at + container.offsets[0], end, offset + container.offsets[0], depth + 1);
+	else
+		hsnap_shape_walk(walk, &container, at, offset);
 }
 
 static void visit_slot(struct hsnap_walk *walk, const struct hsnap_slot *slot, uint64_t at, uint64_t end,
@@ -59,21 +47,11 @@ static void visit_slot(struct hsnap_walk *walk, const struct hsnap_slot *slot, u
 {
 	struct hsnap_found found = { .offset = offset, .value = word_at(walk, at, end), .type = slot->type,
 				     .kind = slot->kind };
-	if (!found.value)
+	/* The head of a ring of nodes is none. */
+	if (!found.value || (slot->kind == HSNAP_SLOT_NODE && walk->work->heads.table &&
+			     hsnap_keymap_get(&walk->work->heads, (struct hsnap_key){ found.value, 0 })))
 		return;
-	switch (slot->kind) {
-	case HSNAP_SLOT_VECTOR:
-		visit_vector(walk, &found, at, end);
-		break;
-	case HSNAP_SLOT_STRING:
-		visit_string(walk, &found, at, end);
-		break;
-	case HSNAP_SLOT_BUCKETS:
-		visit_buckets(walk, &found, at, end);
-		break;
-	default:
-		walk->visit(walk->context, &found);
-	}
+	walk->visit(walk->context, &found);
 }
 
 /* `offset`: of this object in the outermost one. */
@@ -81,13 +59,17 @@ static void walk_plan(struct hsnap_walk *walk, hsnap_dtype_id type, uint64_t add
 		      uint64_t offset, unsigned depth)
 {
 	const struct hsnap_plan *plan = hsnap_plan_of(&walk->work->plans, type);
+	if (!depth)
+		walk->budget = hsnap_dtype(walk->work->symbols, type)->size;
 	for (uint32_t i = 0; i < plan->num; i++) {
 		const struct hsnap_slot *slot = &plan->slots[i];
 		uint64_t at = address + slot->offset;
-		if (slot->kind != HSNAP_SLOT_EACH) {
+		if (slot->kind == HSNAP_SLOT_CONTAINER)
+			walk_container(walk, slot, at, end, offset + slot->offset, depth);
+		else if (slot->kind != HSNAP_SLOT_EACH)
 			visit_slot(walk, slot, at, end, offset + slot->offset);
+		if (slot->kind != HSNAP_SLOT_EACH)
 			continue;
-		}
 		uint64_t each = hsnap_dtype(walk->work->symbols, slot->type)->size;
 		for (uint64_t n = 0; n < slot->count && at < end && depth < MAX_DEPTH; n++, at += each)
 			walk_plan(walk, slot->type, at, end, offset + (at - address), depth + 1);
@@ -121,8 +103,8 @@ void hsnap_walk_block(struct hsnap_walk *walk, uint32_t b)
 	if (block->address < walk->reader.start || end > walk->reader.end)
 		hsnap_window_open(&walk->reader, block->address, end);
 	if (claim->form == HSNAP_FORM_RUN) {
-		walk_run(walk, claim->type, block->address, block->address + hsnap_live_bytes(walk->work, b),
-			 0);
+		walk_run(walk, claim->type, block->address + hsnap_live_first(walk->work, b),
+			 block->address + hsnap_live_bytes(walk->work, b), 0);
 		return;
 	}
 	walk_plan(walk, claim->type, block->address, end, 0, 0);

@@ -14,14 +14,15 @@
 struct hsnap_found {
 	uint64_t offset;     /* of the pointer, from the start of its object, or of its element in a run */
 	uint64_t value;      /* never 0 */
-	uint64_t live;       /* VECTOR, STRING, BUCKETS: bytes in use from the value on */
+	uint64_t first, live; /* BODY: bytes in use lie from value + first to value + live */
 	hsnap_dtype_id type; /* POINTER, NODE: what it points to; else: of the elements */
-	uint8_t kind;        /* enum hsnap_slot_kind, never EACH */
+	uint8_t kind;        /* POINTER, NODE or BODY */
 };
 
 struct hsnap_walk {
 	struct hsnap_work *work;
 	struct hsnap_window reader;
+	uint64_t budget; /* containers that one object may have: hostile types hold more than they have room for */
 	void (*visit)(void *context, const struct hsnap_found *found);
 	void *context;
 };

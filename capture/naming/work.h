@@ -33,10 +33,10 @@ struct hsnap_claim {
 };
 _Static_assert(sizeof(struct hsnap_claim) == 12, "one a block: every byte counts");
 
-/* A container's body: what is beyond `live` bytes is dead capacity. */
+/* A container's body: what is before `first` bytes and beyond `live` ones is dead capacity. */
 struct hsnap_body {
 	uint32_t block;
-	uint64_t live;
+	uint64_t first, live;
 };
 
 enum hsnap_holder_kind {
@@ -53,6 +53,13 @@ struct hsnap_holder {
 	bool inside; /* it leads past a header at the block's start */
 };
 
+/* The storage of a container within a type. */
+struct hsnap_storage {
+	uint64_t at;         /* where the container begins */
+	uint64_t start, end; /* its storage */
+	uint32_t container;  /* index into the plans' containers */
+};
+
 /* Which words of a type hold declared pointers, and which can hold none. */
 struct hsnap_layout {
 	uint64_t size;      /* of the type, > 0 */
@@ -60,6 +67,7 @@ struct hsnap_layout {
 	uint64_t *aligned;  /* likewise: of those, the ones to something that lies at multiples of 8 */
 	uint64_t *possible; /* likewise: not just small numbers and what lies between them; NULL: all */
 	struct hsnap_vec(uint32_t) packed; /* offsets of declared pointers that need not stand at whole words */
+	struct hsnap_vec(struct hsnap_storage) regions; /* in order of start; what they hold is told object by object */
 	uint64_t tail_offset;     /* flexible types: where the tail begins */
 	hsnap_dtype_id tail;      /* what its elements are; 0 = no tail */
 };
@@ -91,7 +99,8 @@ struct hsnap_work {
 	struct hsnap_claim *claims;                          /* one a block */
 	struct hsnap_vec(struct hsnap_body) bodies;          /* of the claims that are live_only */
 	uint32_t *body_of;                                   /* one a block: 1 + index into bodies, or 0 */
-	struct hsnap_losers losers;                         /* of claims */
+	struct hsnap_losers losers;                          /* of claims */
+	struct hsnap_keymap heads;                           /* addresses of rings' heads that are starts of blocks */
 	struct hsnap_plans plans;                            /* of the types of symbols */
 	struct hsnap_vec(struct hsnap_holder) holders;       /* [0] none */
 	struct hsnap_vec(struct hsnap_segment) segments;     /* in the order in which they become roots */
@@ -104,13 +113,19 @@ HSNAP_CHECKED enum hsnap_code hsnap_find_segments(struct hsnap_work *work, struc
 /* Give the segments that are left their variables' names: most variables hold nothing. */
 HSNAP_CHECKED enum hsnap_code hsnap_name_segments(struct hsnap_work *work, struct hsnap_error *err);
 
-/* Bytes of the block that are in use; all that the program asked for, but for a container's body. */
+/* Where the bytes of the block end that are in use; all that the program asked for, but for a container's body. */
 static inline uint64_t hsnap_live_bytes(const struct hsnap_work *work, uint32_t b)
 {
 	const struct hsnap_block *block = &work->heap->blocks.items[b];
 	if (!work->claims[b].live_only)
 		return block->requested < block->usable ? block->requested : block->usable;
 	return work->bodies.items[work->body_of[b] - 1].live;
+}
+
+/* Where they begin in the block. */
+static inline uint64_t hsnap_live_first(const struct hsnap_work *work, uint32_t b)
+{
+	return work->claims[b].live_only ? work->bodies.items[work->body_of[b] - 1].first : 0;
 }
 
 /* layouts.c: bitmaps of the types that claims and segments have. */

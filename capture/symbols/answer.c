@@ -77,6 +77,11 @@ static void put_places(struct out *out, const struct hsnap_symbols *s)
 		put(out, s->vtables.items[i].class_name);
 		put(out, s->vtables.items[i].type);
 	}
+	put(out, s->managers.num);
+	for (size_t i = 0; i < s->managers.num; i++) {
+		put(out, s->managers.items[i].address);
+		put(out, s->managers.items[i].type);
+	}
 }
 
 static void put_pcs(struct out *out, const struct hsnap_symbols *s)
@@ -290,6 +295,12 @@ static void get_places(struct in *in)
 		    v.size <= in->target->modules.items[in->module].end - v.address)
 			KEEP(in, &in->into->vtables, v);
 	}
+	for (uint64_t left = get_count(in, 2); left && !in->bytes.bad && !in->no_memory; left--) {
+		struct hsnap_dmanager m = { .address = get(in, UINT64_MAX) };
+		m.type = get_type(in);
+		if (m.type && in_module(in, m.address))
+			KEEP(in, &in->into->managers, m);
+	}
 }
 
 static void get_pcs(struct in *in, size_t first_pc, size_t num_pcs)
@@ -426,6 +437,7 @@ enum hsnap_code hsnap_answer_merge(const void *bytes, size_t size, const struct 
 	into->arguments.num = before.arguments.num;
 	into->variables.num = before.variables.num;
 	into->vtables.num = before.vtables.num;
+	into->managers.num = before.managers.num;
 	into->frames.num = before.frames.num;
 	into->locals.num = before.locals.num;
 	into->results.num = before.results.num;

@@ -107,6 +107,8 @@ static enum hsnap_code read_debug_info(struct hsnap_reader *reader, const struct
 	code = hsnap_unify_units(reader, err);
 	if (!code)
 		code = hsnap_pcs_answer(reader, input->asks, input->num_asks, err);
+	if (!code)
+		hsnap_symtab_managers(reader);
 	return code ? code : hsnap_unify_all(reader, err);
 }
 

@@ -529,3 +529,28 @@ enum hsnap_code hsnap_pcs_answer(struct hsnap_reader *reader, const struct hsnap
 	free(order);
 	return reader->no_memory ? hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory") : HSNAP_OK;
 }
+
+void hsnap_pcs_functions(struct hsnap_reader *reader, const uint64_t *addresses, size_t num,
+			 void (*see)(void *context, uint64_t address, hsnap_die_key function), void *context)
+{
+	struct hsnap_unit_code unit = { .unit = UINT32_MAX };
+	struct order *order = calloc(num + 1, sizeof(*order));
+	if (!order)
+		hsnap_table_no_memory(reader);
+	for (size_t i = 0; order && i < num; i++)
+		order[i] = (struct order){ find_unit(reader, addresses[i]), i };
+	if (order)
+		qsort(order, num, sizeof(*order), compare_order);
+	for (size_t i = 0; order && i < num && order[i].unit != UINT32_MAX && !reader->no_memory; i++) {
+		uint64_t address = addresses[order[i].ask];
+		if (unit.unit != order[i].unit) {
+			unit.unit = order[i].unit;
+			load_functions(reader, &unit);
+		}
+		const struct code *code = find_code(&unit, address);
+		if (code && code->low == address)
+			see(context, address, code->function);
+	}
+	hsnap_vec_deinit(&unit.code);
+	free(order);
+}

@@ -23,6 +23,10 @@ struct hsnap_scoped_list hsnap_vec_body(struct hsnap_scoped);
 void hsnap_pcs_variables(struct hsnap_reader *reader, hsnap_die_key function, uint64_t pc,
 			 struct hsnap_scoped_list *ret);
 
+/* What functions begin at the addresses of the file, which are in order: `see` gets each that has debug info. */
+void hsnap_pcs_functions(struct hsnap_reader *reader, const uint64_t *addresses, size_t num,
+			 void (*see)(void *context, uint64_t address, hsnap_die_key function), void *context);
+
 /* The function of the unit in hand whose code begins at the address, or 0. */
 hsnap_die_key hsnap_pcs_function_at(const struct hsnap_reader *reader, uint64_t address);
 /*

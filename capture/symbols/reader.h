@@ -173,6 +173,8 @@ hsnap_string hsnap_table_file(struct hsnap_reader *reader, hsnap_die_key key, ui
 struct hsnap_raw_function *hsnap_table_function(struct hsnap_reader *reader, hsnap_die_key key);
 /* The very function of that key, also one within another function; or NULL. */
 const struct hsnap_raw_function *hsnap_table_own_function(struct hsnap_reader *reader, hsnap_die_key key);
+/* The class that a function is declared in, through specification and origin: index into types, or 0. */
+uint32_t hsnap_table_owner(struct hsnap_reader *reader, hsnap_die_key key);
 /* A function's qualified name, through specification and origin; "" where it has none. */
 hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_key key);
 
@@ -218,6 +220,8 @@ HSNAP_CHECKED enum hsnap_code hsnap_pcs_answer(struct hsnap_reader *reader, cons
 
 /* Names from the symbol table for the PCs (parallel to out->pcs) that have none yet. */
 void hsnap_symtab_name(struct hsnap_reader *reader, const struct hsnap_ask *asks, size_t num_asks);
+/* out->managers, with the classes by their index into reader->types: before hsnap_unify_all(). */
+void hsnap_symtab_managers(struct hsnap_reader *reader);
 /* out->vtables, with the classes of out->types. */
 void hsnap_symtab_vtables(struct hsnap_reader *reader);
 

@@ -19,6 +19,7 @@ void hsnap_symbols_destroy(struct hsnap_symbols *symbols)
 	hsnap_vec_deinit(&symbols->arguments);
 	hsnap_vec_deinit(&symbols->variables);
 	hsnap_vec_deinit(&symbols->vtables);
+	hsnap_vec_deinit(&symbols->managers);
 	hsnap_vec_deinit(&symbols->pcs);
 	hsnap_vec_deinit(&symbols->frames);
 	hsnap_vec_deinit(&symbols->locals);
@@ -49,6 +50,12 @@ size_t hsnap_child_asks(const struct hsnap_target_module *module, const struct h
 static int compare_vtables(const void *a, const void *b)
 {
 	const struct hsnap_dvtable *x = a, *y = b;
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+static int compare_managers(const void *a, const void *b)
+{
+	const struct hsnap_dmanager *x = a, *y = b;
 	return (x->address > y->address) - (x->address < y->address);
 }
 
@@ -91,6 +98,8 @@ enum hsnap_code hsnap_symbols_load_with(const struct hsnap_target *target, const
 		return code;
 	if (symbols->vtables.num)
 		qsort(symbols->vtables.items, symbols->vtables.num, sizeof(*symbols->vtables.items), compare_vtables);
+	if (symbols->managers.num)
+		qsort(symbols->managers.items, symbols->managers.num, sizeof(*symbols->managers.items), compare_managers);
 	if (!list_classes(symbols))
 		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	*ret = hsnap_take(symbols);

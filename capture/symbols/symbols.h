@@ -144,6 +144,12 @@ struct hsnap_dvtable {
 	hsnap_dtype_id type;     /* the class's definition, 0 where there is none or more than one */
 };
 
+/* A function that knows what a type-erased object holds: it is one of the class `type`, whose arguments tell. */
+struct hsnap_dmanager {
+	uint64_t address;
+	hsnap_dtype_id type;
+};
+
 struct hsnap_dmodule {
 	bool has_types;     /* debug info was found and read to its end */
 	hsnap_string note;  /* "no debug info", "debug file of another build", "reader died: …"; "" = fine */
@@ -157,6 +163,7 @@ struct hsnap_symbols {
 	struct hsnap_vec(hsnap_dtype_id) arguments;
 	struct hsnap_vec(struct hsnap_dvariable) variables;
 	struct hsnap_vec(struct hsnap_dvtable) vtables; /* in order of address */
+	struct hsnap_vec(struct hsnap_dmanager) managers; /* in order of address */
 	struct hsnap_vec(struct hsnap_dpc) pcs;         /* in order of pc */
 	struct hsnap_vec(struct hsnap_dframe) frames;
 	struct hsnap_vec(struct hsnap_dlocal) locals;

@@ -214,3 +214,53 @@ void hsnap_symtab_vtables(struct hsnap_reader *reader)
 	hsnap_vec_deinit(&classes);
 	hsnap_vec_deinit(&vtables);
 }
+
+/* --- managers --- */
+
+/* What the functions' mangled names begin with and hold: libstdc++'s std::function and std::any, libc++'s std::any. */
+static const struct {
+	const char *start, *name;
+} managers[] = {
+	{ "_ZNSt17_Function_handlerI", "10_M_managerE" },
+	{ "_ZNSt14_Function_base13_Base_managerI", "10_M_managerE" },
+	{ "_ZNSt3any17_Manager_internalI", "9_S_manageE" },
+	{ "_ZNSt3any17_Manager_externalI", "9_S_manageE" },
+	{ "_ZNSt3__19__any_imp13_SmallHandlerI", "8__handleE" },
+	{ "_ZNSt3__19__any_imp13_LargeHandlerI", "8__handleE" },
+};
+
+static bool is_manager(const char *name)
+{
+	if (strncmp(name, "_ZNSt", 5))
+		return false;
+	for (size_t i = 0; i < sizeof(managers) / sizeof(*managers); i++)
+		if (!strncmp(name, managers[i].start, strlen(managers[i].start)) && strstr(name, managers[i].name))
+			return true;
+	return false;
+}
+
+static void see_manager(void *context, uint64_t address, hsnap_die_key function)
+{
+	struct hsnap_reader *reader = context;
+	uint32_t owner = hsnap_table_owner(reader, function);
+	struct hsnap_dmanager manager = { .address = address + reader->bias, .type = owner };
+	if (owner && !hsnap_vec_push(&reader->out->managers, manager))
+		hsnap_table_no_memory(reader);
+}
+
+void hsnap_symtab_managers(struct hsnap_reader *reader)
+{
+	struct symbols functions = { 0 };
+	struct hsnap_vec(uint64_t) addresses = { 0 };
+	list_symbols(reader, &functions, NULL);
+	for (size_t i = 0; i < functions.num; i++) {
+		uint64_t address = functions.items[i].address;
+		if (is_manager(functions.items[i].name) &&
+		    (!addresses.num || addresses.items[addresses.num - 1] != address) && !hsnap_vec_push(&addresses, address))
+			hsnap_table_no_memory(reader);
+	}
+	if (addresses.num)
+		hsnap_pcs_functions(reader, addresses.items, addresses.num, see_manager, reader);
+	hsnap_vec_deinit(&addresses);
+	hsnap_vec_deinit(&functions);
+}

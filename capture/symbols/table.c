@@ -253,6 +253,23 @@ hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_ke
 	return 0;
 }
 
+uint32_t hsnap_table_owner(struct hsnap_reader *reader, hsnap_die_key key)
+{
+	for (unsigned hops = 0; key && key != HSNAP_DIE_UNKNOWN && hops < 8; hops++) {
+		const struct hsnap_raw_function *function = hsnap_table_own_function(reader, key);
+		if (function && function->owner)
+			return function->owner;
+		struct hsnap_die_facts facts;
+		Dwarf_Die die = hsnap_die_at(reader->dies, key);
+		if (!die)
+			return 0;
+		hsnap_die_read(hsnap_dies_of(reader->dies, key), die, &facts);
+		hsnap_die_free(die);
+		key = facts.specification ? facts.specification : facts.origin;
+	}
+	return 0;
+}
+
 /* --- types by key, read now if they were not yet --- */
 
 uint32_t hsnap_table_entry(struct hsnap_reader *reader, hsnap_die_key key)

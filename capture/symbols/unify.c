@@ -644,6 +644,8 @@ static bool write_all(struct unify *u)
 	ok = ok && write_variables(u);
 	for (size_t i = 0; i < out->frames.num; i++)
 		out->frames.items[i].allocates = want(u, out->frames.items[i].allocates, &ok);
+	for (size_t i = 0; i < out->managers.num; i++)
+		out->managers.items[i].type = want(u, out->managers.items[i].type, &ok);
 	for (size_t i = 0; i < out->locals.num; i++)
 		out->locals.items[i].type = want(u, out->locals.items[i].type, &ok);
 	for (size_t i = 0; i < out->results.num; i++)

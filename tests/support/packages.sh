@@ -4,12 +4,13 @@
 build_packages=(gcc g++ meson ninja-build pkg-config libc6-dev zlib1g-dev libdwarf-dev libcapstone-dev uthash-dev)
 test_packages=(libelf-dev busybox-static binutils libcriterion-dev dwz jq gdb procps util-linux redis-tools sqlite3 lua5.4
 	python3.11 python3.11-dbg liblua5.4-0 liblua5.4-0-dbg cmake
+	clang libc++-14-dev libc++abi-14-dev libglib2.0-dev
 	valgrind curl memcached nginx-light postgresql-15
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 musl-tools)
 # For the table of docs/naming.md, and the tests that hold it.
 naming_packages=(vsftpd vsftpd-dbg syslog-ng-core syslog-ng-dbg uwsgi-core uwsgi-dbg cupt cupt-dbg libbinutils-dbg
 	binutils-x86-64-linux-gnu-dbg)
-all_packages=(clang libclang-rt-14-dev)
+all_packages=(libclang-rt-14-dev)
 
 # need_packages NAME… - install those that are missing; ends the script where that cannot be done.
 need_packages() {

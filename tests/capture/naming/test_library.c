@@ -35,7 +35,8 @@ static struct library make_library(struct world *w)
 
 	t.string = world_type(w, STRING_NAME, STRUCT, 32);
 	ARGUMENTS(w, t.string, t.byte);
-	MEMBERS(w, t.string, { "_M_p", 0, world_pointer(w, t.byte) }, { "_M_string_length", 8, t.number });
+	MEMBERS(w, t.string, { "_M_p", 0, world_pointer(w, t.byte) }, { "_M_string_length", 8, t.number },
+		{ "_M_allocated_capacity", 16, t.number }, { "_M_local_buf", 16, world_array(w, t.byte, 16) });
 
 	t.pair = world_type(w, "std::pair<" STRING_NAME " const, Line *>", STRUCT, 40);
 	MEMBERS(w, t.pair, { "first", 0, t.string }, { "second", 32, t.line_pointer });
@@ -51,7 +52,9 @@ static struct library make_library(struct world *w)
 	t.table = world_type(w, "std::_Hashtable<Key, Pair, std::__detail::_Hashtable_traits<true, false, true> >", STRUCT, 56);
 	ARGUMENTS(w, t.table, t.string, t.pair);
 	MEMBERS(w, t.table, { "_M_buckets", 0, world_pointer(w, t.base_pointer) }, { "_M_bucket_count", 8, t.number },
-		{ "_M_before_begin", 16, link }, { "_M_element_count", 24, t.number });
+		{ "_M_before_begin", 16, link }, { "_M_element_count", 24, t.number },
+		{ "_M_max_load_factor", 32, world_type(w, "float", HSNAP_DTYPE_SCALAR, 4) },
+		{ "_M_single_bucket", 48, t.base_pointer });
 	t.map = world_type(w, "std::unordered_map<Key, Line *>", STRUCT, 56);
 	MEMBERS(w, t.map, { "_M_h", 0, t.table });
 	return t;
@@ -89,6 +92,7 @@ Test(library, what_is_no_vector_is_not_walked)
 		{ "storage before end", 0, 48, 32 },
 		{ "half an element", 0, 24, 64 },
 		{ "more than the block", 0, 128, 128 },
+		{ "much less than the block", 0, 16, 16 },
 		{ "begins inside", 16, 16, 32 },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -135,6 +139,8 @@ Test(library, a_hash_table_knows_its_nodes)
 	world_set(w, WORLD_DATA, buckets);
 	world_set(w, WORLD_DATA + 8, 4);
 	world_set(w, WORLD_DATA + 16, one);
+	world_set(w, WORLD_DATA + 24, 2);
+	world_set(w, WORLD_DATA + 32, 0x3f800000); /* 1.0 */
 	world_set(w, buckets + 8, WORLD_DATA + 16);
 	world_set(w, buckets + 16, one);
 	world_set(w, one, two);
@@ -161,6 +167,8 @@ Test(library, elements_of_arrays_of_strings_are_called_by_the_array)
 	struct library t = make_library(w);
 	hsnap_dtype_id base = world_type(w, "std::_Vector_base<" STRING_NAME ", std::allocator<X> >", STRUCT, 24);
 	ARGUMENTS(w, base, t.string);
+	hsnap_dtype_id pointer = world_pointer(w, t.string);
+	MEMBERS(w, base, { "_M_start", 0, pointer }, { "_M_finish", 8, pointer }, { "_M_end_of_storage", 16, pointer });
 	hsnap_dtype_id shop = world_type(w, "Shop", STRUCT, 24);
 	MEMBERS(w, shop, { "names", 0, base });
 	world_variable(w, "g_shop", WORLD_DATA, shop);
@@ -286,6 +294,17 @@ static const struct {
 	{ "A<B<C>::D, 3>::E", "A<B<C>::D, 3>::E" },
 	{ "Broken<int", "Broken<int" },
 	{ "Empty<>", "Empty<>" },
+	{ "std::__1::vector<std::__1::basic_string<char, std::__1::char_traits<char>, std::__1::allocator<char> >, "
+	  "std::__1::allocator<std::__1::basic_string<char, std::__1::char_traits<char>, std::__1::allocator<char> > > >",
+	  "std::vector<std::string>" },
+	{ "std::__1::__tree_node<std::__1::__value_type<long, Session>, void *>", "std::map<long, Session>::node" },
+	{ "std::__1::__hash_node<std::__1::__hash_value_type<long, Session>, void *>",
+	  "std::unordered_map<long, Session>::node" },
+	{ "std::__1::__hash_node<long, void *>", "std::unordered_set<long>::node" },
+	{ "std::__1::__list_node<Book, void *>", "std::list<Book>::node" },
+	{ "std::__1::__shared_ptr_emplace<Book, std::__1::allocator<Book> >", "Book" },
+	{ "std::__1::any", "std::any" },
+	{ "mystd::__1::any", "mystd::__1::any" },
 	{ "<<<>>><", "<<<>>><" },
 	{ ">,>", ">,>" },
 	{ "", "" },

@@ -42,6 +42,7 @@ void world_destroy(struct world *w)
 	hsnap_vec_deinit(&w->symbols.arguments);
 	hsnap_vec_deinit(&w->symbols.variables);
 	hsnap_vec_deinit(&w->symbols.vtables);
+	hsnap_vec_deinit(&w->symbols.managers);
 	hsnap_vec_deinit(&w->symbols.pcs);
 	hsnap_vec_deinit(&w->symbols.frames);
 	hsnap_vec_deinit(&w->symbols.locals);

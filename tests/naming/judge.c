@@ -39,7 +39,7 @@ struct pair_key {
 	hsnap_type_id said;
 	hsnap_string type; /* true name, in truth.strings; 0: no witness */
 	uint32_t confidence;
-	uint32_t single;   /* the witness's object is as large as one of what was said: a run of one, if it is one */
+	uint16_t single, several; /* as in struct told */
 };
 
 struct pair {
@@ -124,16 +124,18 @@ static enum verdict ask(const struct judge *judge, const struct pair_key *key)
 		.run = element_of(judge, type),
 		.bytes = are_scalars(judge, type) && size_of(judge, type) == 1,
 	};
-	return truth_verdict(&said, hsnap_str(&judge->truth.strings, key->type), key->single);
+	struct told told = { hsnap_str(&judge->truth.strings, key->type), key->single, key->several };
+	return truth_verdict(&said, &told);
 }
 
 /* The pair of a block's name and its truth; NULL: out of memory. */
-static struct pair *pair_of(struct judge *judge, hsnap_node_id node, const struct truth_line *truth)
+static struct pair *pair_of(struct judge *judge, hsnap_node_id node, const struct truth_line *truth, bool several)
 {
 	const struct hsnap_graph *graph = &judge->snapshot->graph;
 	struct pair_key key = { .said = graph->type[node], .confidence = hsnap_node_confidence(graph, node) };
 	if (truth) {
 		key.type = truth->type;
+		key.several = several;
 		key.single = truth->size == size_of(judge, type_of(judge, key.said));
 	}
 	struct pair *pair;
@@ -182,7 +184,7 @@ static bool score_block(struct judge *judge, hsnap_node_id node)
 		add(&judge->scalars, bytes);
 	judge->unfit -= last - first;
 	const struct truth_line *truth = one_truth(judge, first, last, graph->address[node] + hsnap_node_usable(graph, node));
-	struct pair *pair = pair_of(judge, node, truth);
+	struct pair *pair = pair_of(judge, node, truth, last - first > 1);
 	if (!pair)
 		return false;
 	add(&pair->sum, bytes);

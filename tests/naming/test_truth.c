@@ -46,27 +46,30 @@ ParameterizedTest(size_t *row, truth, spelling)
 static const struct {
 	const char *what;
 	struct said said;
-	const char *truth;
-	bool single;
+	struct told told;
 	enum verdict want;
 } verdicts[] = {
-	{ "the same", { "Book", "Book" }, "Book", false, VERDICT_RIGHT },
-	{ "another", { "Book", "Book" }, "Page", false, VERDICT_WRONG },
-	{ "the beginning of a name is not the name", { "Book", "Book" }, "BookCase", false, VERDICT_WRONG },
-	{ "the full name", { "Cache", "shop::Cache" }, "shop::Cache", false, VERDICT_RIGHT },
-	{ "another namespace", { "Cache", "shop::Cache" }, "other::Cache", false, VERDICT_WRONG },
-	{ "one of several", { "robj", "robj" }, "redisObject|robj", false, VERDICT_RIGHT },
-	{ "true, but less", { "PyObject", "PyObject" }, "PyTupleObject|~PyObject", false, VERDICT_VAGUE },
-	{ "right comes before vague", { "Base", "Base" }, "~Base|Base", false, VERDICT_RIGHT },
-	{ "a run", { "Line[]", "Line[]", .run = true }, "Line[]", false, VERDICT_RIGHT },
-	{ "one is no run", { "Line", "Line" }, "Line[]", false, VERDICT_WRONG },
-	{ "a run is not one", { "Line[]", "Line[]", .run = true }, "Line", false, VERDICT_WRONG },
-	{ "but of a single one they are the same", { "Line[]", "Line[]", .run = true }, "Line", true, VERDICT_RIGHT },
-	{ "a single one of another type is not", { "Line[]", "Line[]", .run = true }, "Book", true, VERDICT_WRONG },
-	{ "pointers to it are not it", { "Book *[]", "Book *[]", .run = true }, "Book[]", false, VERDICT_WRONG },
-	{ "bytes are bytes", { "u_char[]", "u_char[]", .run = true, .bytes = true }, "char[]", false, VERDICT_RIGHT },
-	{ "words are not", { "int[]", "int[]", .run = true }, "char[]", false, VERDICT_WRONG },
-	{ "a structure is no bytes", { "char[]", "char[]", .run = true, .bytes = true }, "Book", false, VERDICT_WRONG },
+	{ "the same", { "Book", "Book" }, { "Book" }, VERDICT_RIGHT },
+	{ "another", { "Book", "Book" }, { "Page" }, VERDICT_WRONG },
+	{ "the beginning of a name is not the name", { "Book", "Book" }, { "BookCase" }, VERDICT_WRONG },
+	{ "the full name", { "Cache", "shop::Cache" }, { "shop::Cache" }, VERDICT_RIGHT },
+	{ "another namespace", { "Cache", "shop::Cache" }, { "other::Cache" }, VERDICT_WRONG },
+	{ "one of several", { "robj", "robj" }, { "redisObject|robj" }, VERDICT_RIGHT },
+	{ "true, but less", { "PyObject", "PyObject" }, { "PyTupleObject|~PyObject" }, VERDICT_VAGUE },
+	{ "right comes before vague", { "Base", "Base" }, { "~Base|Base" }, VERDICT_RIGHT },
+	{ "a run", { "Line[]", "Line[]", .run = true }, { "Line[]" }, VERDICT_RIGHT },
+	{ "one is no run", { "Line", "Line" }, { "Line[]" }, VERDICT_WRONG },
+	{ "a run is not one", { "Line[]", "Line[]", .run = true }, { "Line" }, VERDICT_WRONG },
+	{ "but of a single one they are the same", { "Line[]", "Line[]", .run = true }, { "Line", .single = true }, VERDICT_RIGHT },
+	{ "a single one of another type is not", { "Line[]", "Line[]", .run = true }, { "Book", .single = true }, VERDICT_WRONG },
+	{ "pointers to it are not it", { "Book *[]", "Book *[]", .run = true }, { "Book[]" }, VERDICT_WRONG },
+	{ "bytes are bytes", { "u_char[]", "u_char[]", .run = true, .bytes = true }, { "char[]" }, VERDICT_RIGHT },
+	{ "words are not", { "int[]", "int[]", .run = true }, { "char[]" }, VERDICT_WRONG },
+	{ "several are no single one", { "Item", "Item" }, { "Item", .several = true }, VERDICT_WRONG },
+	{ "several are a pool", { "pool of Item", "pool of Item" }, { "Item", .several = true }, VERDICT_RIGHT },
+	{ "several are a run", { "Item[]", "Item[]", .run = true }, { "Item", .several = true }, VERDICT_RIGHT },
+	{ "of another type they are no pool", { "pool of Item", "pool of Item" }, { "Page", .several = true }, VERDICT_WRONG },
+	{ "a structure is no bytes", { "char[]", "char[]", .run = true, .bytes = true }, { "Book" }, VERDICT_WRONG },
 };
 
 ParameterizedTestParameters(truth, verdict)
@@ -79,7 +82,7 @@ ParameterizedTestParameters(truth, verdict)
 
 ParameterizedTest(size_t *row, truth, verdict)
 {
-	enum verdict got = truth_verdict(&verdicts[*row].said, verdicts[*row].truth, verdicts[*row].single);
+	enum verdict got = truth_verdict(&verdicts[*row].said, &verdicts[*row].told);
 	cr_expect_eq(got, verdicts[*row].want, "%s: want %d, got %d", verdicts[*row].what, verdicts[*row].want, got);
 }
 

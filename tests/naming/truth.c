@@ -101,14 +101,17 @@ bool truth_sort(struct truth *truth)
 	return true;
 }
 
-/* The name without the "[]" at its end, in one spelling; *run says whether there was one. */
+/* The name without "pool of " and without the "[]" at its end, in one spelling; *run says whether there was either. */
 static char *element(const char *name, bool *run)
 {
-	char *spelt = spelling_of(name);
+	static const char pool[] = "pool of ";
+	*run = !strncmp(name, pool, sizeof(pool) - 1);
+	char *spelt = spelling_of(*run ? name + sizeof(pool) - 1 : name);
 	size_t len = spelt ? strlen(spelt) : 0;
-	*run = len > 2 && !strcmp(spelt + len - 2, "[]");
-	if (*run)
+	if (len > 2 && !strcmp(spelt + len - 2, "[]")) {
+		*run = true;
 		spelt[len - 2] = '\0';
+	}
 	return spelt;
 }
 
@@ -121,27 +124,29 @@ static bool is_byte(const char *spelt)
 	return false;
 }
 
-static bool agrees(const struct said *said, const char *type, bool single)
+static bool agrees(const struct said *said, const struct told *told, const char *type)
 {
-	bool run, ignored;
+	bool run, said_run, ignored;
 	hsnap_auto(hsnap_freep) char *want = element(type, &run);
-	hsnap_auto(hsnap_freep) char *name = element(said->name, &ignored);
+	hsnap_auto(hsnap_freep) char *name = element(said->name, &said_run);
 	hsnap_auto(hsnap_freep) char *full_name = element(said->full_name, &ignored);
 	if (!want || !name || !full_name)
 		return false;
 	if (run && said->bytes && is_byte(want))
 		return true;
-	return (run == said->run || single) && (!strcmp(want, name) || !strcmp(want, full_name));
+	run |= told->several;
+	said_run |= said->run;
+	return (run == said_run || (told->single && !told->several)) && (!strcmp(want, name) || !strcmp(want, full_name));
 }
 
-enum verdict truth_verdict(const struct said *said, const char *type, bool single)
+enum verdict truth_verdict(const struct said *said, const struct told *told)
 {
-	hsnap_auto(hsnap_freep) char *copy = strdup(type);
+	hsnap_auto(hsnap_freep) char *copy = strdup(told->type);
 	enum verdict verdict = VERDICT_WRONG;
 	char *rest = copy;
 	for (const char *each; copy && (each = strsep(&rest, "|"));) {
 		bool vague = *each == '~';
-		if (!agrees(said, each + vague, single))
+		if (!agrees(said, told, each + vague))
 			continue;
 		if (!vague)
 			return VERDICT_RIGHT;

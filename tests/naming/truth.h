@@ -39,8 +39,14 @@ struct said {
 	bool bytes; /* a run of scalars of one byte */
 };
 
-/* Is it what the witness says?  single: its object has the size of one of them, and a run of one is the same as a
- * single object; bytes are bytes, signed or not. */
-enum verdict truth_verdict(const struct said *said, const char *type, bool single);
+/* What witnesses say of it. */
+struct told {
+	const char *type;
+	bool single;  /* it has the size of one of what was said: a run of one is the same as a single object */
+	bool several; /* it is but the first of several in the block, all alike */
+};
+
+/* Are they the same?  Bytes are bytes, signed or not. */
+enum verdict truth_verdict(const struct said *said, const struct told *told);
 
 #endif

@@ -110,12 +110,13 @@ X
 # A session of its own process, with a directory of some size listed.
 vsftpd_start() {
 	packages vsftpd vsftpd-dbg && [ "$(id -u)" -eq 0 ] || return 1
+	port=$((20000 + $$ % 10000)) # several may be tried at a time
 	mkdir files empty
 	(cd files && seq 2000 | sed 's/^/a file with the number /' | tr ' ' '_' | xargs touch)
 	cat >vsftpd.conf <<X
 listen=YES
 listen_address=127.0.0.1
-listen_port=20211
+listen_port=$port
 background=NO
 anonymous_enable=YES
 no_anon_password=YES
@@ -129,16 +130,16 @@ X
 	$run /usr/sbin/vsftpd vsftpd.conf >service.err 2>&1 &
 	service=$!
 	cat >talk.py <<'X'
-import ftplib, time
+import ftplib, sys, time
 ftp = ftplib.FTP()
-ftp.connect("127.0.0.1", 20211)
+ftp.connect("127.0.0.1", int(sys.argv[1]))
 ftp.login()
 ftp.retrlines("LIST", lambda line: None)
 open("ready", "w").close()
 time.sleep(300)
 X
-	until_true /usr/bin/python3.11 -c 'import socket; socket.create_connection(("127.0.0.1", 20211))' || return 1
-	/usr/bin/python3.11 talk.py >talk.out 2>&1 &
+	until_true /usr/bin/python3.11 -c 'import socket, sys; socket.create_connection(("127.0.0.1", int(sys.argv[1])))' $port || return 1
+	/usr/bin/python3.11 talk.py $port >talk.out 2>&1 &
 	helper=$!
 	until_true test -e ready && target=$(pgrep -P "$service" | tail -n 1)
 }

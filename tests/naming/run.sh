@@ -54,8 +54,9 @@ row() {
 			split("exact proved inferred label unknown scalars", names, " ")
 			for (i = 1; i <= 6; i++) printf " %s |", cell(names[i])
 			bad = wrong["checked"]
-			printf " %.1f | %d | %d | %d | %s |\n", share(b["exact"] + b["proved"] + b["inferred"], b["blocks"]),
-				n["checked"], bad, vague["checked"], firm(n["checked"], bad)
+			printf " %.1f | %d | %d | %d | %s | %d of %d |\n", share(b["exact"] + b["proved"] + b["inferred"], b["blocks"]),
+				n["checked"], bad, vague["checked"], firm(n["checked"], bad),
+				wrong["inferred-checked"], n["inferred-checked"]
 		}' "$1"
 }
 

@@ -12,9 +12,9 @@
  *	inferred-checked N RIGHT VAGUE WRONG   the same of inferred ones
  *	unfit N                                lines of TRUTH that lie in no live block
  *
- * then the N (10) most common of the wrong names, `wrong N BYTES CONFIDENCE ADDRESS "said" is "true"`, inferred ones
- * with them, and of what has no name, `missing N BYTES CONFIDENCE ADDRESS "label" is "true"`, "?" where no witness
- * says what it is.  --wrong FILE gets each wrong name of its own, in the same words.
+ * then the N (10) most common of the wrong names, `wrong N BYTES CONFIDENCE EVIDENCE ADDRESS "said" is "true"`, inferred
+ * ones with them, and of what has no name, `missing …` in the same words; "?" where no witness says what it is.
+ * --wrong FILE gets each wrong name of its own, in the same words.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +39,8 @@ struct pair_key {
 	hsnap_type_id said;
 	hsnap_string type; /* true name, in truth.strings; 0: no witness */
 	uint32_t confidence;
-	uint16_t single, several; /* as in struct told */
+	uint8_t single, several; /* as in struct told */
+	uint16_t evidence;       /* enum hsnap_evidence */
 };
 
 struct pair {
@@ -128,11 +129,19 @@ static enum verdict ask(const struct judge *judge, const struct pair_key *key)
 	return truth_verdict(&said, &told);
 }
 
+static enum hsnap_evidence evidence_of(const struct judge *judge, hsnap_node_id node)
+{
+	const uint16_t *grounds = judge->snapshot->graph.grounds;
+	return grounds ? judge->snapshot->grounds.items[grounds[node]].evidence : HSNAP_EVIDENCE_NONE;
+}
+
 /* The pair of a block's name and its truth; NULL: out of memory. */
 static struct pair *pair_of(struct judge *judge, hsnap_node_id node, const struct truth_line *truth, bool several)
 {
 	const struct hsnap_graph *graph = &judge->snapshot->graph;
-	struct pair_key key = { .said = graph->type[node], .confidence = hsnap_node_confidence(graph, node) };
+	struct pair_key key = {
+		.said = graph->type[node], .confidence = hsnap_node_confidence(graph, node), .evidence = evidence_of(judge, node),
+	};
 	if (truth) {
 		key.type = truth->type;
 		key.several = several;
@@ -161,8 +170,9 @@ static void add(struct sum *sum, uint64_t bytes)
 static void print_pair(const struct judge *judge, FILE *out, const char *what, const struct pair *pair, const struct sum *sum,
 		       uint64_t address)
 {
-	fprintf(out, "%s %" PRIu64 " %" PRIu64 " %s 0x%" PRIx64 " ", what, sum->blocks, sum->bytes,
-		hsnap_confidence_name((enum hsnap_confidence)pair->key.confidence), address);
+	fprintf(out, "%s %" PRIu64 " %" PRIu64 " %s %s 0x%" PRIx64 " ", what, sum->blocks, sum->bytes,
+		hsnap_confidence_name((enum hsnap_confidence)pair->key.confidence),
+		hsnap_evidence_name((enum hsnap_evidence)pair->key.evidence), address);
 	print_name(judge, out, pair->key.said);
 	fprintf(out, " is \"%s\"\n", pair->key.type ? hsnap_str(&judge->truth.strings, pair->key.type) : "?");
 }
@@ -254,7 +264,7 @@ static int run(struct judge *judge, const char *path, char **truths, unsigned to
 {
 	struct hsnap_error err = { 0 };
 	hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *snapshot = NULL;
-	if (hsnap_snapshot_read(path, HSNAP_LOAD_NODES, &snapshot, &err)) {
+	if (hsnap_snapshot_read(path, HSNAP_LOAD_GROUNDS, &snapshot, &err)) {
 		fprintf(stderr, "judge: %s\n", err.message);
 		return 4;
 	}

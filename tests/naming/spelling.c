@@ -105,6 +105,59 @@ static void replace_all(char *name, const char *from, const char *to)
 	}
 }
 
+/* Where the bracket that closes at `close` opens, or NULL. */
+static char *opening(char *name, char *close)
+{
+	int depth = 0;
+	for (char *at = close; at >= name; at--) {
+		depth += *at == ')' ? 1 : *at == '(' ? -1 : 0;
+		if (!depth)
+			return at;
+	}
+	return NULL;
+}
+
+/* "start(int)::{lambda()#1}" and "start(number)::<lambda()>" as "start::<lambda>": gdb does not count them, and
+ * writes the parameters as the program does. */
+static void shorten_lambdas(char *name)
+{
+	static const char to[] = "::<lambda>";
+	char *at = name;
+	while ((at = strstr(at, "lambda(")) && at - name > 3) {
+		char *start = at - 3, *end = strchr(at, ')');
+		if (end && at[-1] == '{')
+			end = strchr(end, '}');
+		else if (end && at[-1] == '<' && end[1] == '>')
+			end++;
+		else
+			end = NULL;
+		if (!end || start == name || strncmp(start, "::", 2)) {
+			at++;
+			continue;
+		}
+		if (start[-1] == ')' && opening(name, start - 1))
+			start = opening(name, start - 1);
+		if ((size_t)(end + 1 - start) < sizeof(to) - 1)
+			return; /* no room: it is as short as can be */
+		memmove(start + sizeof(to) - 1, end + 1, strlen(end + 1) + 1);
+		memcpy(start, to, sizeof(to) - 1);
+		at = start + sizeof(to) - 1;
+	}
+}
+
+/* A pointer to a function, as it is called here whatever it takes and returns; one inside <> stays. */
+static void shorten_function(char *name)
+{
+	char *pointer = strstr(name, "(*)(");
+	int depth = 0;
+	for (const char *at = name; pointer && at < pointer; at++)
+		depth += *at == '<' ? 1 : *at == '>' ? -1 : 0;
+	if (!pointer || depth)
+		return;
+	bool run = strlen(name) > 2 && !strcmp(name + strlen(name) - 2, "[]");
+	strcpy(name, run ? "function*[]" : "function*");
+}
+
 char *spelling_of(const char *name)
 {
 	size_t size = 2 * strlen(name) + 64; /* the one entry that makes longer makes it no more than 2 x */
@@ -113,6 +166,8 @@ char *spelling_of(const char *name)
 		return NULL;
 	replace_words(name, spelt);
 	drop_blanks(spelt);
+	shorten_lambdas(spelt);
+	shorten_function(spelt);
 	replace_all(spelt, "std::basic_string<char,std::char_traits<char>,std::allocator<char>>", "std::string");
 	return spelt;
 }

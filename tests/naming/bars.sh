@@ -10,7 +10,10 @@ grep '^skip' rows.txt
 # bar WAY TYPED PRECISION CHECKED UNKNOWN
 bar() {
 	bar_report=$work/reports/$program.$1.txt
-	[ -s "$bar_report" ] || return 0
+	if [ ! -s "$bar_report" ]; then
+		grep -q '^skip' rows.txt || fail "$program $1: there is a report"
+		return
+	fi
 	awk '{ n[$1] = $2; b[$1] = $3; vague[$1] = $4; wrong[$1] = $5 } END {
 		typed = b["blocks"] ? 100 * (b["exact"] + b["proved"] + b["inferred"]) / b["blocks"] : 0
 		right = n["checked"] ? 100 * (n["checked"] - wrong["checked"]) / n["checked"] : 100

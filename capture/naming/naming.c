@@ -36,6 +36,7 @@ static void work_deinit(struct hsnap_work *work)
 	}
 	free(work->layouts);
 	hsnap_plans_deinit(&work->plans);
+	hsnap_classes_deinit(&work->classes);
 }
 
 static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
@@ -69,7 +70,7 @@ static enum hsnap_code run(struct hsnap_work *work, struct hsnap_error *err)
 }
 
 enum hsnap_code hsnap_name_and_connect(const struct hsnap_target *target, const struct hsnap_heap *heap,
-				       const struct hsnap_roots *roots, const struct hsnap_symbols *symbols,
+				       const struct hsnap_roots *roots, struct hsnap_symbols *symbols,
 				       struct hsnap_snapshot *snapshot, struct hsnap_error *err)
 {
 	hsnap_auto(work_deinit) struct hsnap_work work = {
@@ -77,7 +78,9 @@ enum hsnap_code hsnap_name_and_connect(const struct hsnap_target *target, const 
 	};
 	snapshot->facts.basis = heap->requested_known ? HSNAP_BASIS_REQUESTED : HSNAP_BASIS_USABLE;
 	snapshot->facts.epoch_start = heap->epoch_start;
-	enum hsnap_code code = run(&work, err);
+	enum hsnap_code code = hsnap_find_classes(&work, symbols, err);
+	if (!code)
+		code = run(&work, err);
 	if (!code)
 		code = hsnap_snapshot_mark(snapshot, err);
 	if (!code)

@@ -17,13 +17,13 @@
  * Name every block, connect them, and fill the snapshot's modules, types, members, stacks,
  * frames, graph, rows and states.  The facts that the graph does not tell are the caller's.
  *
- * @param symbols  may be NULL: then sites and sizes label the blocks
+ * @param symbols  may be NULL: then sites and sizes label the blocks; classes without debug info are added
  * Cost: O(words of live blocks and roots · log) and a few words a block.
  */
 HSNAP_CHECKED enum hsnap_code hsnap_name_and_connect(const struct hsnap_target *target,
 						     const struct hsnap_heap *heap,
 						     const struct hsnap_roots *roots,
-						     const struct hsnap_symbols *symbols,
+						     struct hsnap_symbols *symbols,
 						     struct hsnap_snapshot *snapshot,
 						     struct hsnap_error *err);
 

@@ -2,165 +2,169 @@
 /*
  * vtable.c - objects that say themselves what they are.
  *
- * A class with virtual functions has the address of its vtable in its first
- * word.  Before that address stand the offset to the top of the complete object
- * (0 where the object is not a base inside another) and the type descriptor,
- * whose second word is the mangled name (Itanium C++ ABI 2.5.2, 2.9.2).
+ * The class of a block's first word names it if such an object fills it.  A larger block has such an object as
+ * a member or is a run of them; a smaller one has the word from whoever had the memory before.
  */
 #include "capture/naming/claims.h"
 #include "snapshot/base/cleanup.h"
-#include "snapshot/base/search.h"
 
-#define MAX_NAME 1024
+#define MAX_STRIDE 4096u /* bytes in which a second object of a run is looked for */
 
-struct finder {
+struct viewer {
 	struct hsnap_work *work;
 	struct hsnap_window reader;
-	struct hsnap_keymap classes; /* vtable pointer → type, 0 where it is none */
-	uint64_t low, high;          /* modules lie between */
-	bool failed;                 /* out of memory */
+	struct hsnap_keymap sizes; /* {class, size} → blocks of that size; {class, 0} → most of one size */
+	struct hsnap_keymap usual; /* {class} → 1 + the size that most have */
+	bool failed;               /* out of memory */
 };
 
-static void finder_deinit(struct finder *finder)
+static void viewer_deinit(struct viewer *viewer)
 {
-	hsnap_keymap_deinit(&finder->classes);
+	hsnap_keymap_deinit(&viewer->sizes);
+	hsnap_keymap_deinit(&viewer->usual);
 }
 
-/* The vtable of the symbol table in which the address lies, or NULL. */
-static const struct hsnap_dvtable *find_symbol(const struct hsnap_symbols *symbols, uint64_t address)
+/* How often do objects with this pointer follow one another, `each` bytes apart?  0: no whole block of them. */
+static bool is_run(struct viewer *viewer, const struct hsnap_block *block, uint64_t each, uint64_t vptr)
 {
-	size_t low = hsnap_first(symbols->vtables.num, i, symbols->vtables.items[i].address > address);
-	if (!low)
-		return NULL;
-	const struct hsnap_dvtable *vtable = &symbols->vtables.items[low - 1];
-	return address - vtable->address < vtable->size ? vtable : NULL;
-}
-
-/* "3Foo" and "N2ns3FooE" as "Foo" and "ns::Foo"; false: templates and what else is longer to tell. */
-static bool plain_name(const char *mangled, char *name, size_t size)
-{
-	bool nested = *mangled == 'N';
-	mangled += nested || *mangled == '*';
-	size_t used = 0;
-	while (*mangled >= '1' && *mangled <= '9') {
-		char *rest;
-		unsigned long len = strtoul(mangled, &rest, 10);
-		if (len > strlen(rest) || used + len + 3 > size)
-			return false;
-		if (used)
-			used += (size_t)(stpcpy(name + used, "::") - (name + used));
-		memcpy(name + used, rest, len);
-		used += len;
-		mangled = rest + len;
-	}
-	name[used] = '\0';
-	return used && !strcmp(mangled, nested ? "E" : "");
-}
-
-/* By run-time type information, from the target's memory. */
-static hsnap_dtype_id class_of_descriptor(const struct finder *finder, uint64_t descriptor, uint32_t module)
-{
-	uint64_t at;
-	char mangled[MAX_NAME], name[MAX_NAME];
-	if (!descriptor || !hsnap_target_word(finder->work->target, descriptor + 8, &at) ||
-	    !hsnap_target_module(finder->work->target, at) ||
-	    !hsnap_target_text(finder->work->target, at, mangled, sizeof(mangled)) ||
-	    !plain_name(mangled, name, sizeof(name)))
-		return 0;
-	return hsnap_symbols_class(finder->work->symbols, name, module);
-}
-
-static hsnap_dtype_id resolve(const struct finder *finder, uint64_t vptr)
-{
-	const struct hsnap_target *target = finder->work->target;
-	const struct hsnap_target_module *module = hsnap_target_module(target, vptr);
-	uint64_t top, descriptor;
-	if (!module || !hsnap_target_word(target, vptr - 16, &top) || top ||
-	    !hsnap_target_word(target, vptr - 8, &descriptor))
-		return 0;
-	uint32_t number = (uint32_t)(module - target->modules.items);
-	const struct hsnap_dvtable *symbol = find_symbol(finder->work->symbols, vptr);
-	if (!symbol)
-		return class_of_descriptor(finder, descriptor, number);
-	if (symbol->type)
-		return symbol->type;
-	return hsnap_symbols_class(finder->work->symbols, hsnap_str(&finder->work->symbols->strings, symbol->class_name),
-				   number);
-}
-
-static hsnap_dtype_id class_of(struct finder *finder, uint64_t vptr)
-{
-	/* The heap lies between the modules: its own pointers would fill the map, one a block. */
-	if (vptr - finder->low >= finder->high - finder->low || vptr % 8 ||
-	    !hsnap_target_module(finder->work->target, vptr))
-		return 0;
-	bool is_new;
-	uint32_t *type = hsnap_keymap_at(&finder->classes, (struct hsnap_key){ vptr, 0 }, &is_new);
-	if (!type) {
-		finder->failed = true;
-		return 0;
-	}
-	if (is_new)
-		*type = resolve(finder, vptr);
-	return *type;
-}
-
-/* A run of objects has the same pointer at the start of each. */
-static bool is_run(struct finder *finder, const struct hsnap_block *block, hsnap_dtype_id type, uint64_t vptr)
-{
-	uint64_t each = hsnap_dtype(finder->work->symbols, type)->size, size = hsnap_block_size(block), word;
-	if (!hsnap_is_requested(finder->work, block) || !each || size < 2 * each || size % each)
+	bool requested = hsnap_is_requested(viewer->work, block);
+	uint64_t size = hsnap_block_size(block), word, num = 0;
+	if (!each || size < 2 * each || (requested ? size % each : size % each >= HSNAP_MOST_SLACK))
 		return false;
-	for (uint64_t at = each; at < size && at <= 4 * each; at += each)
-		if (!hsnap_window_word(&finder->reader, block->address + at, &word) || word != vptr)
-			return false;
-	return true;
+	/* Behind the last one can be room for more. */
+	while (num < size / each && hsnap_window_word(&viewer->reader, block->address + num * each, &word) && word == vptr)
+		num++;
+	return num > 1;
 }
 
-static void look_at(struct finder *finder, uint32_t b)
+/* How far behind the first the same pointer stands again; 0: nowhere near. */
+static uint64_t find_stride(struct viewer *viewer, const struct hsnap_block *block, uint64_t vptr)
 {
-	const struct hsnap_block *block = &finder->work->heap->blocks.items[b];
-	uint64_t vptr;
-	if (block->usable < 8 || !hsnap_window_word(&finder->reader, block->address, &vptr))
-		return;
-	hsnap_dtype_id type = class_of(finder, vptr);
-	if (!type || hsnap_dtype(finder->work->symbols, type)->kind != HSNAP_DTYPE_STRUCT)
-		return;
-	if (hsnap_fit(finder->work, b, type) == HSNAP_FORM_ONE)
-		hsnap_claim_block(finder->work, b, type, HSNAP_FORM_ONE, HSNAP_EVIDENCE_VTABLE);
-	else if (is_run(finder, block, type, vptr))
-		hsnap_claim_block(finder->work, b, type, HSNAP_FORM_RUN, HSNAP_EVIDENCE_VTABLE);
+	uint64_t size = hsnap_block_size(block), word;
+	for (uint64_t at = 8; at <= size / 2 && at <= MAX_STRIDE; at += 8)
+		if (hsnap_window_word(&viewer->reader, block->address + at, &word) && word == vptr)
+			return at;
+	return 0;
 }
 
-/* In a program without such classes no block needs to be looked at. */
-static bool has_vtables(const struct hsnap_symbols *symbols)
+static enum hsnap_evidence evidence_of(const struct hsnap_vclass *class)
 {
-	bool found = symbols->vtables.num;
-	for (hsnap_dtype_id id = 1; id < symbols->types.num && !found; id++)
-		found = symbols->types.items[id].flags & HSNAP_DTYPE_POLYMORPHIC;
+	return class->control ? HSNAP_EVIDENCE_CONTROL : HSNAP_EVIDENCE_VTABLE;
+}
+
+/* The only candidate of which one object fills the block; 0: none, or several. */
+static hsnap_dtype_id find_fitting(struct viewer *viewer, uint32_t b, const struct hsnap_vclass *class)
+{
+	struct hsnap_work *work = viewer->work;
+	hsnap_dtype_id found = 0;
+	for (uint32_t c = 0; c < class->num; c++) {
+		hsnap_dtype_id type = work->plans.same[work->classes.candidates.items[class->first + c]];
+		if (hsnap_fit(work, b, type) != HSNAP_FORM_ONE || type == found)
+			continue;
+		if (found)
+			return 0;
+		found = type;
+	}
 	return found;
+}
+
+/* The class whose name is all that is known, if there is no other; else 0. */
+static hsnap_dtype_id only_name(const struct hsnap_work *work, const struct hsnap_vclass *class)
+{
+	hsnap_dtype_id type = class->num == 1 ? work->classes.candidates.items[class->first] : 0;
+	return type && hsnap_dtype(work->symbols, type)->kind == HSNAP_DTYPE_INCOMPLETE ? type : 0;
+}
+
+/* A run may as well be a struct that has members of one class and nothing else: who declares that is right. */
+static void claim_run(struct viewer *viewer, uint32_t b, const struct hsnap_vclass *class)
+{
+	struct hsnap_work *work = viewer->work;
+	const struct hsnap_block *block = &work->heap->blocks.items[b];
+	for (uint32_t c = 0; c < class->num; c++) {
+		hsnap_dtype_id type = work->classes.candidates.items[class->first + c];
+		uint64_t each = hsnap_dtype(work->symbols, type)->size;
+		if (is_run(viewer, block, each ? each : find_stride(viewer, block, class->vptr), class->vptr)) {
+			hsnap_claim_block(work, b, type, HSNAP_FORM_RUN, HSNAP_EVIDENCE_RUN);
+			return;
+		}
+	}
+}
+
+/* Objects of a class are of one size.  Of one whose size nobody knows, the blocks that are not of the usual
+ * size have it as a member, or from before. */
+static void claim_name(struct viewer *viewer, uint32_t b, const struct hsnap_vclass *class, hsnap_dtype_id type)
+{
+	struct hsnap_work *work = viewer->work;
+	const struct hsnap_block *block = &work->heap->blocks.items[b];
+	uint64_t usual = hsnap_keymap_get(&viewer->usual, (struct hsnap_key){ class->vptr, 0 }), size = hsnap_block_size(block);
+	bool fits = usual && size >= usual - 1 &&
+		    size - (usual - 1) < (hsnap_is_requested(work, block) ? 1 : HSNAP_MOST_SLACK);
+	if (find_stride(viewer, block, class->vptr))
+		claim_run(viewer, b, class);
+	else if (fits)
+		hsnap_claim_block(work, b, type, HSNAP_FORM_ONE, evidence_of(class));
+}
+
+static void count_size(struct viewer *viewer, const struct hsnap_block *block, const struct hsnap_vclass *class)
+{
+	bool is_new;
+	uint64_t size = hsnap_block_size(block);
+	if (size >= UINT32_MAX)
+		return;
+	uint32_t *num = hsnap_keymap_at(&viewer->sizes, (struct hsnap_key){ class->vptr, size }, &is_new);
+	uint32_t count = num ? ++*num : 0;
+	uint32_t *most = num ? hsnap_keymap_at(&viewer->sizes, (struct hsnap_key){ class->vptr, 0 }, &is_new) : NULL;
+	uint32_t *usual = most ? hsnap_keymap_at(&viewer->usual, (struct hsnap_key){ class->vptr, 0 }, &is_new) : NULL;
+	if (!usual) {
+		viewer->failed = true;
+	} else if (count > *most) {
+		*most = count;
+		*usual = (uint32_t)size + 1;
+	}
+}
+
+/* Of a block that begins with a vtable pointer: what it says, or NULL. */
+static const struct hsnap_vclass *class_at(struct viewer *viewer, uint32_t b)
+{
+	const struct hsnap_block *block = &viewer->work->heap->blocks.items[b];
+	uint64_t vptr;
+	const struct hsnap_vclass *class = NULL;
+	if (block->address + block->usable > viewer->reader.end)
+		hsnap_open_window(viewer->work, &viewer->reader, b, viewer->work->num_blocks);
+	if (hsnap_window_word(&viewer->reader, block->address, &vptr))
+		class = hsnap_class_of(&viewer->work->classes, vptr);
+	return class && class->num ? class : NULL;
+}
+
+static void claim_first(struct viewer *viewer, uint32_t b)
+{
+	const struct hsnap_vclass *class = class_at(viewer, b);
+	if (!class)
+		return;
+	hsnap_dtype_id name = only_name(viewer->work, class), type = name ? 0 : find_fitting(viewer, b, class);
+	if (name)
+		claim_name(viewer, b, class, name);
+	else if (type)
+		hsnap_claim_block(viewer->work, b, type, HSNAP_FORM_ONE, evidence_of(class));
+	else
+		claim_run(viewer, b, class);
 }
 
 enum hsnap_code hsnap_claim_vtables(struct hsnap_work *work, struct hsnap_error *err)
 {
-	if (!work->symbols || !has_vtables(work->symbols))
-		return HSNAP_OK;
-	hsnap_auto(finder_deinit) struct finder finder = { .work = work, .low = UINT64_MAX };
-	hsnap_window_init(&finder.reader, work->target);
-	for (size_t i = 1; i < work->target->modules.num; i++) {
-		const struct hsnap_target_module *module = &work->target->modules.items[i];
-		if (module->start < finder.low)
-			finder.low = module->start;
-		if (module->end > finder.high)
-			finder.high = module->end;
+	const struct hsnap_classes *classes = &work->classes;
+	hsnap_auto(viewer_deinit) struct viewer viewer = { .work = work };
+	hsnap_window_init(&viewer.reader, work->target);
+	for (size_t i = 0; i < classes->blocks.num && !viewer.failed; i++) {
+		const struct hsnap_vclass *class = class_at(&viewer, classes->blocks.items[i]);
+		if (class && only_name(work, class))
+			count_size(&viewer, &work->heap->blocks.items[classes->blocks.items[i]], class);
 	}
-	if (finder.low >= finder.high)
-		return HSNAP_OK;
-	for (uint32_t b = 0; b < work->num_blocks && !finder.failed; b++) {
-		const struct hsnap_block *block = &work->heap->blocks.items[b];
-		if (block->address + block->usable > finder.reader.end)
-			hsnap_open_window(work, &finder.reader, b, work->num_blocks);
-		look_at(&finder, b);
-	}
-	return finder.failed ? hsnap_no_memory(err) : HSNAP_OK;
+	hsnap_window_init(&viewer.reader, work->target);
+	for (size_t i = 0; i < classes->blocks.num && !viewer.failed; i++)
+		claim_first(&viewer, classes->blocks.items[i]);
+	for (size_t i = 0; i < classes->counted.num; i++)
+		hsnap_claim_block(work, classes->counted.items[i].block, classes->counted.items[i].type, HSNAP_FORM_ONE,
+				  HSNAP_EVIDENCE_VTABLE);
+	return viewer.failed ? hsnap_no_memory(err) : HSNAP_OK;
 }

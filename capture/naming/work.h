@@ -7,6 +7,7 @@
 #ifndef HSNAP_CAPTURE_NAMING_WORK_H
 #define HSNAP_CAPTURE_NAMING_WORK_H
 
+#include "capture/naming/classes.h"
 #include "capture/naming/index.h"
 #include "capture/naming/keymap.h"
 #include "capture/naming/losers.h"
@@ -106,7 +107,17 @@ struct hsnap_work {
 	struct hsnap_vec(struct hsnap_segment) segments;     /* in the order in which they become roots */
 	struct hsnap_vec(struct hsnap_half_edge) root_edges; /* of segments, one after the other */
 	struct hsnap_layout *layouts;                        /* one a type of symbols; NULL without */
+	struct hsnap_classes classes;                        /* of the vtable pointers in the heap */
 };
+
+/**
+ * classes.c: find the vtable pointers in the heap and their classes.  Those that no debug info defines are added to
+ * the types of symbols, as INCOMPLETE ones with their name alone: before anybody makes tables of them.
+ *
+ * Cost: the first words of all blocks; of each pointer once its vtable; where names must be demangled, a fork.
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_find_classes(struct hsnap_work *work, struct hsnap_symbols *symbols,
+						 struct hsnap_error *err);
 
 /* roots.c: fill segments: variables, the rest of the areas, frames, values. */
 HSNAP_CHECKED enum hsnap_code hsnap_find_segments(struct hsnap_work *work, struct hsnap_error *err);

@@ -196,7 +196,8 @@ void hsnap_symtab_vtables(struct hsnap_reader *reader)
 		qsort(classes.items, classes.num, sizeof(*classes.items), compare_classes);
 	for (size_t i = 0; i < vtables.num && !reader->no_memory; i++) {
 		const struct symbol *symbol = &vtables.items[i];
-		if (i && symbol->address == vtables.items[i - 1].address)
+		/* Other names of one vtable: the linker made one of equal ones. */
+		if (i && !compare_symbols(symbol, &vtables.items[i - 1]))
 			continue;
 		static const char prefix[] = "vtable for ";
 		char *text = demangle(symbol->name);

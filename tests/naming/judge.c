@@ -72,6 +72,14 @@ static const struct hsnap_type *element_of(const struct judge *judge, const stru
 	return type->kind == HSNAP_TYPE_ARRAY ? type_of(judge, type->element) : NULL;
 }
 
+/* An array with the number of its elements before it, which is a struct. */
+static bool is_counted(const struct judge *judge, const struct hsnap_type *type)
+{
+	const char *name = hsnap_text(judge->snapshot, type->name);
+	size_t len = strlen(name);
+	return len > 2 && !strcmp(name + len - 2, "[]");
+}
+
 static bool are_scalars(const struct judge *judge, const struct hsnap_type *type)
 {
 	const struct hsnap_type *element = element_of(judge, type);
@@ -122,7 +130,7 @@ static enum verdict ask(const struct judge *judge, const struct pair_key *key)
 	struct said said = {
 		.name = hsnap_text(judge->snapshot, type->name),
 		.full_name = hsnap_text(judge->snapshot, type->full_name),
-		.run = element_of(judge, type),
+		.run = element_of(judge, type) || is_counted(judge, type),
 		.bytes = are_scalars(judge, type) && size_of(judge, type) == 1,
 	};
 	struct told told = { hsnap_str(&judge->truth.strings, key->type), key->single, key->several };

@@ -188,6 +188,7 @@ static uint64_t make_vtable(struct world *w, uint64_t at, uint64_t top, const ch
 {
 	world_set(w, at, top);
 	world_set(w, at + 8, at + 64);
+	world_set(w, at + 64, at + 16);
 	world_set(w, at + 64 + 8, at + 96);
 	world_write(w, at + 96, mangled, strlen(mangled) + 1);
 	return at + 16;
@@ -203,10 +204,10 @@ Test(library, a_vtable_says_what_an_object_is)
 	} rows[] = {
 		{ "by its descriptor", "N4shop5AudioE", 0, 32, false, "1 shop::Audio exact" },
 		{ "by its symbol", "?", 0, 32, true, "1 shop::Audio exact" },
-		{ "a run", "N4shop5AudioE", 0, 64, false, "1 shop::Audio[] exact" },
+		{ "a run", "N4shop5AudioE", 0, 64, false, "1 shop::Audio[] inferred" },
 		{ "another size", "N4shop5AudioE", 0, 40, false, "1 40 bytes in g label" },
 		{ "a base inside another", "N4shop5AudioE", (uint64_t)-16, 32, false, "1 32 bytes in g label" },
-		{ "a template", "N4shop5AudioIiEE", 0, 32, false, "1 32 bytes in g label" },
+		{ "a template", "N4shop5AudioIiEE", 0, 32, false, "1 shop::Audio<int> exact" },
 		{ "an endless name", "N99999999999shopE", 0, 32, false, "1 32 bytes in g label" },
 		{ "nothing", "", 0, 32, false, "1 32 bytes in g label" },
 	};

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# classes.sh JUDGE TAKE… - what fixtures/classes says of each of its blocks, and what heapsnap calls them: by every
+# compiler, and without debug info, without symbols, without run-time type information.
+. "$(dirname "$0")/lib.sh"
+judge=${1:?the judge of names}
+
+# names NAME PROGRAM LEAST EXPECTED - the judge's figures: at least LEAST blocks have a name, no name is wrong but for the
+# EXPECTED ones, which are inferred.
+names() {
+	[ -x "$2" ] || { skip "$1" "not built here"; return; }
+	rm -f truth s.snap
+	start env WITNESS="$work/truth" "$2"
+	await counts
+	if "$HEAPSNAP" take --quiet -p "$service" -o s.snap >take.out 2>&1; then
+		"$judge" --top 30 --wrong wrong s.snap truth >report
+		cat wrong >>report
+		check "$1: names of $3 blocks at least, and all that are sure are right" \
+			awk -v least="$3" '{ print } $1 == "checked" { ok = $2 >= least && !$4 } END { exit !ok }' report
+		check "$1: what only looks like an object has no name" not grep -E '^wrong.* is "char\[\]"$' report
+	else
+		fail "$1: take" take.out
+	fi
+	exec 7>&- 8<&-
+	wait "$service" 2>/dev/null
+	service=
+}
+
+# without NAME OPTION… - a copy of the program with less in it.
+without() {
+	without_name=$1
+	shift
+	strip "$@" -o "$without_name" "$program" 2>/dev/null
+}
+
+for program in "$FIXTURES"/classes/classes "$FIXTURES"/classes/classes-*; do
+	[ -f "$program" ] && [ -x "$program" ] || continue
+	base=${program##*/}
+	names "$base" "$program" 42
+	case $base in *-dwarf4) continue ;; esac # without debug info it is the first one
+	without symbols --strip-debug && names "$base, no debug info" ./symbols 28
+	without nothing --strip-all || continue
+	case $base in
+	*-nortti) names "$base, stripped" ./nothing 0 ;;
+	*) names "$base, stripped" ./nothing 28 ;;
+	esac
+done
+finish

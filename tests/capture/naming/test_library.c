@@ -233,6 +233,158 @@ Test(library, a_vtable_says_what_an_object_is)
 	}
 }
 
+/* A class of that name and size with a vtable at that place, by its symbol; of one name twice: two. */
+static uint64_t make_class(struct world *w, const char *name, uint64_t size, uint64_t at)
+{
+	hsnap_dtype_id type = size ? world_type(w, name, STRUCT, size) : 0;
+	struct hsnap_dvtable vtable = { .address = WORLD_RODATA + at, .size = 48, .class_name = world_string(w, name), .type = type };
+	cr_assert(hsnap_vec_push(&w->symbols.vtables, vtable));
+	return WORLD_RODATA + at + 16;
+}
+
+/* A block whose first words are these. */
+static uint64_t make_object(struct world *w, uint64_t size, uint64_t first, uint64_t second)
+{
+	uint64_t block = world_block(w, size, 0);
+	world_set(w, block, first);
+	world_set(w, block + 8, second);
+	return block;
+}
+
+static void give_and_expect(struct world *w, const char *rows)
+{
+	hsnap_dtype_id any = world_pointer(w, 0);
+	world_variable(w, "g", WORLD_DATA, world_array(w, any, 8));
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), rows, "%s, not %s", w->text, rows);
+	world_destroy(w);
+}
+
+/* Have g lead to the blocks, so that their labels are known. */
+static void hold(struct world *w, uint64_t block, unsigned slot)
+{
+	world_set(w, WORLD_DATA + 8 * slot, block);
+}
+
+Test(library, of_vtables_that_the_linker_made_one_the_size_decides)
+{
+	struct world *w = world_create();
+	uint64_t vptr = make_class(w, "Cat", 24, 256);
+	make_class(w, "Dog", 32, 256);
+	make_class(w, "Eel", 40, 256);
+	make_class(w, "Fox", 40, 256);
+	hold(w, make_object(w, 24, vptr, 0), 0);
+	hold(w, make_object(w, 32, vptr, 0), 1);
+	hold(w, make_object(w, 40, vptr, 0), 2);
+	give_and_expect(w, "1 40 bytes in g[*] label; 1 Dog exact; 1 Cat exact");
+}
+
+Test(library, a_spelling_of_its_own_is_no_other_class)
+{
+	struct world *w = world_create();
+	world_type(w, "Box<const char *, 3>", STRUCT, 32);
+	world_type(w, "Box<char *, 3>", STRUCT, 32);
+	uint64_t vptr = make_class(w, "Box<char const*, 3ul>", 0, 256);
+	hold(w, make_object(w, 32, vptr, 0), 0);
+	give_and_expect(w, "1 Box<const char *, 3> exact");
+}
+
+Test(library, without_debug_info_a_class_has_its_name_and_its_usual_size)
+{
+	struct world *w = world_create();
+	uint64_t vptr = make_class(w, "Cat", 0, 256);
+	for (unsigned i = 0; i < 3; i++)
+		hold(w, make_object(w, 24, vptr, 0), i);
+	hold(w, make_object(w, 120, vptr, 0), 3);
+	uint64_t run = world_block(w, 72, 0);
+	for (unsigned i = 0; i < 3; i++)
+		world_set(w, run + i * 24, vptr);
+	hold(w, run, 4);
+	give_and_expect(w, "1 120 bytes in g[*] label; 3 Cat exact; 1 Cat[] inferred");
+}
+
+Test(library, an_array_begins_with_the_number_of_its_elements)
+{
+	static const struct {
+		uint64_t size, number, elements;
+		const char *rows;
+	} rows[] = {
+		{ 8 + 3 * 24, 3, 3, "1 Cat[] exact" },
+		{ 8 + 3 * 24, 2, 3, "1 80 bytes in g[*] label" },
+		{ 8 + 3 * 24, 3, 2, "1 80 bytes in g[*] label" },
+		{ 8 + 24, 1, 1, "1 32 bytes in g[*] label" }, /* as well an object behind its count of references */
+		{ 8 + 3 * 24, UINT64_MAX / 24, 3, "1 80 bytes in g[*] label" },
+		{ 8 + 3 * 24, 0, 3, "1 80 bytes in g[*] label" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		uint64_t vptr = make_class(w, "Cat", 24, 256), block = world_block(w, rows[i].size, 0);
+		world_set(w, block, rows[i].number);
+		for (uint64_t n = 0; n < rows[i].elements; n++)
+			world_set(w, block + 8 + 24 * n, vptr);
+		hold(w, block, 0);
+		give_and_expect(w, rows[i].rows);
+	}
+}
+
+Test(library, a_vtable_pointer_further_on_names_nothing)
+{
+	struct world *w = world_create();
+	uint64_t vptr = make_class(w, "Cat", 24, 256);
+	hold(w, make_object(w, 24, 'x', vptr), 0);
+	hold(w, make_object(w, 16, vptr, vptr), 1); /* smaller than one */
+	give_and_expect(w, "1 24 bytes in g[*] label; 1 16 bytes in g[*] label");
+}
+
+Test(library, a_control_block_says_that_it_is_one)
+{
+	struct world *w = world_create();
+	uint64_t vptr = make_class(w, "std::_Sp_counted_ptr_inplace<Cat, std::allocator<void>, (__gnu_cxx::_Lock_policy)2>", 0, 256);
+	hold(w, make_object(w, 40, vptr, 0), 0);
+	hsnap_dtype_id any = world_pointer(w, 0);
+	world_variable(w, "g", WORLD_DATA, world_array(w, any, 8));
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 Cat (make_shared) exact");
+	cr_expect_eq(w->snapshot->grounds.items[w->snapshot->graph.grounds[hsnap_first_block(&w->snapshot->graph)]].evidence,
+		     HSNAP_EVIDENCE_CONTROL);
+	world_destroy(w);
+}
+
+/* Descriptors anywhere, in circles, and tops beyond all memory. */
+Test(library, hostile_vtables_name_nothing)
+{
+	static const struct {
+		uint64_t top, descriptor, own, name;
+		const char *text;
+	} rows[] = {
+		{ UINT64_MAX, WORLD_RODATA + 512, WORLD_RODATA, WORLD_RODATA + 768, "3Cat" },
+		{ (uint64_t)1 << 63, WORLD_RODATA + 512, WORLD_RODATA, WORLD_RODATA + 768, "3Cat" },
+		{ 8, WORLD_RODATA + 512, WORLD_RODATA, WORLD_RODATA + 768, "3Cat" },
+		{ 0, UINT64_MAX - 7, WORLD_RODATA, WORLD_RODATA + 768, "3Cat" },
+		{ 0, WORLD_RODATA + 513, WORLD_RODATA, WORLD_RODATA + 768, "3Cat" },
+		{ 0, WORLD_HEAP, WORLD_RODATA, WORLD_RODATA + 768, "3Cat" },
+		{ 0, WORLD_RODATA + 256, WORLD_RODATA + 256, WORLD_RODATA + 256, "" },
+		{ 0, WORLD_RODATA + 512, 0, WORLD_RODATA + 768, "3Cat" },
+		{ 0, WORLD_RODATA + 512, WORLD_RODATA, WORLD_RODATA + 520, "" },
+		{ 0, WORLD_RODATA + 512, WORLD_RODATA, WORLD_RODATA + WORLD_SIZE - 1, "" },
+		{ 0, WORLD_RODATA + 512, WORLD_RODATA, WORLD_RODATA + 768, "PKc" },
+		{ 0, WORLD_RODATA + 512, WORLD_RODATA, WORLD_RODATA + 768, "3Cat\x01" },
+		{ 0, WORLD_RODATA + 512, WORLD_RODATA, WORLD_RODATA + 768, "9Cat" },
+		{ 0, WORLD_RODATA + 512, WORLD_RODATA, WORLD_RODATA + 768, "" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		world_type(w, "Cat", STRUCT, 24);
+		world_set(w, WORLD_RODATA + 256, rows[i].top);
+		world_set(w, WORLD_RODATA + 264, rows[i].descriptor);
+		world_set(w, WORLD_RODATA + 512, rows[i].own);
+		world_set(w, WORLD_RODATA + 520, rows[i].name);
+		world_write(w, WORLD_RODATA + 768, rows[i].text, strlen(rows[i].text) + 1);
+		hold(w, make_object(w, 24, WORLD_RODATA + 272, 0), 0);
+		give_and_expect(w, "1 24 bytes in g[*] label");
+	}
+}
+
 Test(library, template_arguments_at_the_call_site)
 {
 	struct world *w = world_create();

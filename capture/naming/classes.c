@@ -50,7 +50,7 @@ struct finder {
 	struct hsnap_vec(uint32_t) arrays;  /* blocks that may begin with a number of elements */
 	struct hsnap_strings spellings;
 	struct hsnap_keymap wanted;       /* {spelling} */
-	struct hsnap_keymap added;        /* {spelling, module} → type */
+	struct hsnap_keymap added;        /* {name, module} → type */
 	struct hsnap_keymap made;         /* {class, offset} → type of arrays of it */
 	struct hsnap_vec(struct match) matches; /* in order of spelling and type */
 	bool failed;                      /* out of memory */
@@ -355,7 +355,7 @@ static hsnap_dtype_id add_class(struct finder *finder, const struct named *named
 {
 	struct hsnap_dtype type = { .name = named->name, .module = named->module, .kind = HSNAP_DTYPE_INCOMPLETE };
 	bool is_new;
-	uint32_t *id = hsnap_keymap_at(&finder->added, (struct hsnap_key){ named->spelling, named->module }, &is_new);
+	uint32_t *id = hsnap_keymap_at(&finder->added, (struct hsnap_key){ named->name, named->module }, &is_new);
 	finder->failed |= !id;
 	if (!id)
 		return 0;

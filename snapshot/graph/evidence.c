@@ -9,7 +9,7 @@ static const struct {
 	[HSNAP_EVIDENCE_NONE] = { "none", "nothing says what it is", HSNAP_UNKNOWN },
 	[HSNAP_EVIDENCE_TOLD] = { "told", "the call site keeps it as bytes", HSNAP_LABEL },
 	[HSNAP_EVIDENCE_GUESS] = { "guess", "its size is a multiple of what a pointer says", HSNAP_INFERRED },
-	[HSNAP_EVIDENCE_RUN] = { "run", "a declared pointer leads to it, and what follows looks the same", HSNAP_INFERRED },
+	[HSNAP_EVIDENCE_RUN] = { "run", "several of it fill the block, and all look like one", HSNAP_INFERRED },
 	[HSNAP_EVIDENCE_CONSENSUS] = { "consensus", "nearly all blocks of its call site are that", HSNAP_INFERRED },
 	[HSNAP_EVIDENCE_LANDING] = { "landing", "all that its owner's void pointers lead to is like that", HSNAP_INFERRED },
 	[HSNAP_EVIDENCE_INTRUSIVE] = { "intrusive", "the list through it stands at that member in every node", HSNAP_INFERRED },

@@ -153,6 +153,11 @@ static void add_fit(struct hsnap_line *to, const struct hsnap_explain_view *view
 		hsnap_line_addf(to, "; its type has %s, %s are left", hsnap_grouped(type->size).text,
 				  hsnap_grouped(explanation->rest).text);
 		break;
+	case HSNAP_FIT_UNKNOWN:
+		/* A class that has no debug info. */
+		if (explanation->name.evidence == HSNAP_EVIDENCE_VTABLE || explanation->name.evidence == HSNAP_EVIDENCE_CONTROL)
+			hsnap_line_add(to, "; the size of its class is not known");
+		break;
 	default:
 		break;
 	}

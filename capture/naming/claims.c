@@ -31,9 +31,9 @@ static bool is_mapped(const struct hsnap_block *block)
 	       (block->usable + HEADER) % PAGE == 0;
 }
 
-static enum hsnap_form fit_usable(const struct hsnap_plan *plan, uint64_t each, const struct hsnap_block *block)
+static enum hsnap_form fit_usable(const struct hsnap_plan *plan, uint64_t each, const struct hsnap_block *block, uint64_t header)
 {
-	uint64_t usable = block->usable;
+	uint64_t usable = block->usable - header;
 	if (usable < each)
 		return HSNAP_FORM_NONE;
 	if (is_mapped(block) && usable - each < PAGE)
@@ -51,8 +51,8 @@ enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t b, hsnap_dtype_id ty
 		return HSNAP_FORM_NONE;
 	const struct hsnap_plan *plan = hsnap_plan_of(&work->plans, type);
 	enum hsnap_form form = hsnap_is_requested(work, block)
-				       ? fit_requested(plan, dtype->size, hsnap_block_size(block))
-				       : fit_usable(plan, dtype->size, block);
+				       ? fit_requested(plan, dtype->size, hsnap_object_room(work, b))
+				       : fit_usable(plan, dtype->size, block, hsnap_header(work, b));
 	/* What is larger than a class with virtual functions is rather one derived from it. */
 	return form == HSNAP_FORM_RUN && dtype->flags & HSNAP_DTYPE_POLYMORPHIC ? HSNAP_FORM_NONE : form;
 }

@@ -56,7 +56,7 @@ static void visit(void *context, const struct hsnap_found *found)
 	struct doubt *doubt = context;
 	struct hsnap_work *work = doubt->work;
 	uint32_t b = hsnap_block_index_find(&work->index, found->value, &doubt->hint);
-	if (b == HSNAP_NO_BLOCK || work->heap->blocks.items[b].address != found->value)
+	if (b == HSNAP_NO_BLOCK || hsnap_object_start(work, b) != found->value)
 		return;
 	const struct hsnap_claim *claim = &work->claims[b];
 	if (doubt->marks[b] != doubt->from || !is_pushed(claim) || claim->conflicts || !says_so(work, b, found))

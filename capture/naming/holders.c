@@ -65,7 +65,7 @@ static void prove_bytes(struct search *search, uint32_t b, hsnap_dtype_id type)
 	const struct hsnap_block *block = &search->work->heap->blocks.items[b];
 	bool object = claim->form == HSNAP_FORM_ONE || claim->form == HSNAP_FORM_RUN;
 	if ((object && claim->evidence >= HSNAP_EVIDENCE_RUN) || claim->evidence >= HSNAP_EVIDENCE_POINTER || !each ||
-	    (hsnap_is_requested(search->work, block) && hsnap_block_size(block) % each))
+	    (hsnap_is_requested(search->work, block) && hsnap_object_room(search->work, b) % each))
 		return;
 	hsnap_claim_block(search->work, b, type, HSNAP_FORM_BYTES, search->sure ? HSNAP_EVIDENCE_POINTER : HSNAP_EVIDENCE_FOLLOWED);
 }
@@ -135,7 +135,7 @@ static void visit(void *context, const struct hsnap_found *found)
 	if (b == HSNAP_NO_BLOCK || !wants_holder(work, &work->claims[b]))
 		return;
 	struct hsnap_claim *claim = &work->claims[b];
-	uint64_t header = found->value - work->heap->blocks.items[b].address;
+	uint64_t header = found->value - hsnap_object_start(work, b);
 	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, found->type);
 	if (is_misfit(work, b, claim, found->type) || (header && !may_have_header(dtype, header)))
 		return;

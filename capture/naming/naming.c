@@ -13,12 +13,14 @@
 #include "capture/naming/claims.h"
 #include "capture/naming/holders.h"
 #include "capture/naming/work.h"
+#include "capture/naming/wrappers.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
 
 static void work_deinit(struct hsnap_work *work)
 {
 	hsnap_block_index_deinit(&work->index);
+	hsnap_pages_free(work->headers, work->num_blocks, sizeof(*work->headers));
 	hsnap_pages_free(work->claims, work->num_blocks, sizeof(*work->claims));
 	hsnap_losers_deinit(&work->losers);
 	hsnap_vec_deinit(&work->bodies);
@@ -56,7 +58,7 @@ static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
 static enum hsnap_code run(struct hsnap_work *work, struct hsnap_error *err)
 {
 	static enum hsnap_code (*const steps[])(struct hsnap_work *, struct hsnap_error *) = {
-		prepare, hsnap_copy_modules, hsnap_copy_stacks, hsnap_find_segments,
+		prepare, hsnap_copy_modules, hsnap_copy_stacks, hsnap_find_segments, hsnap_find_headers,
 		hsnap_claim_sites, hsnap_claim_vtables, hsnap_push_types, hsnap_spread_doubt, hsnap_make_layouts,
 		hsnap_scan_roots, hsnap_name_segments, hsnap_find_holders, hsnap_scan_blocks,
 		hsnap_assign_types,

@@ -169,11 +169,19 @@ static void push_body(struct push *push, uint32_t b, const struct hsnap_found *f
 		push->failed = true;
 }
 
+/* A declared pointer to the very block shows that this one has no header. */
+static bool is_start(struct hsnap_work *work, uint32_t b, uint64_t value)
+{
+	if (value == work->heap->blocks.items[b].address && hsnap_header(work, b) && !work->claims[b].type)
+		work->headers[b] = 0;
+	return value == hsnap_object_start(work, b);
+}
+
 static void visit(void *context, const struct hsnap_found *found)
 {
 	struct push *push = context;
 	uint32_t b = hsnap_block_index_find(&push->work->index, found->value, &push->hint);
-	if (b == HSNAP_NO_BLOCK || push->work->heap->blocks.items[b].address != found->value)
+	if (b == HSNAP_NO_BLOCK || !is_start(push->work, b, found->value))
 		return; /* what points inside names a member, and not the block */
 	switch (found->kind) {
 	case HSNAP_SLOT_POINTER:
@@ -210,13 +218,13 @@ static void drain(struct push *push)
 static bool all_targets(struct push *push, const struct waiting *waiting)
 {
 	const struct hsnap_block *block = &push->work->heap->blocks.items[waiting->block];
-	uint64_t size = hsnap_block_size(block), word;
+	uint64_t start = hsnap_object_start(push->work, waiting->block), size = hsnap_object_room(push->work, waiting->block), word;
 	if (hsnap_is_requested(push->work, block) && size % 8)
 		return false;
 	hsnap_dtype_id type = hsnap_dtype(push->work->symbols, waiting->pointer)->target;
-	hsnap_window_open(&push->walk.reader, block->address, block->address + size);
+	hsnap_window_open(&push->walk.reader, start, start + size);
 	for (uint64_t at = 0; at + 8 <= size; at += 8)
-		if (!hsnap_window_word(&push->walk.reader, block->address + at, &word) ||
+		if (!hsnap_window_word(&push->walk.reader, start + at, &word) ||
 		    !hsnap_is_target(push->work, word, type, &push->hint))
 			return false;
 	return size >= 8;

@@ -231,6 +231,16 @@ static bool scan_whole(const struct hsnap_work *work, struct hsnap_window *reade
 	return done;
 }
 
+/* What stands in front of the block's object: it holds what it points to, at no place of the object's. */
+static bool scan_header(const struct hsnap_work *work, struct hsnap_window *reader, uint32_t b, uint32_t *hint,
+			struct half_edges *edges)
+{
+	uint64_t start = work->heap->blocks.items[b].address;
+	struct stretch stretch = { .base = start - HSNAP_OFFSET_BEYOND, .self = b };
+	return !hsnap_header(work, b) ||
+	       scan_stretch(work, reader, &stretch, start, hsnap_object_start(work, b), hint, edges);
+}
+
 static void scan_root_piece(void *context, size_t i)
 {
 	const struct scan *scan = context;
@@ -333,11 +343,12 @@ static void scan_block_piece(void *context, size_t i)
 		if (end > reader.end)
 			hsnap_open_window(work, &reader, b, piece->last);
 		if (claim->live_only)
-			end = block->address + hsnap_live_bytes(work, b);
-		struct stretch stretch = { .base = block->address, .first = hsnap_live_first(work, b), .self = b,
+			end = hsnap_object_start(work, b) + hsnap_live_bytes(work, b);
+		struct stretch stretch = { .base = hsnap_object_start(work, b), .first = hsnap_live_first(work, b), .self = b,
 					   .type = claim->type, .form = claim->form };
 		size_t before = piece->edges.num;
-		piece->failed |= !scan_whole(work, &reader, &stretch, end, &hint, &piece->edges);
+		piece->failed |= !scan_whole(work, &reader, &stretch, end, &hint, &piece->edges) ||
+				 !scan_header(work, &reader, b, &hint, &piece->edges);
 		scan->counts[b] = (uint32_t)(piece->edges.num - before);
 	}
 }

@@ -43,12 +43,14 @@ struct sites {
 	struct hsnap_work *work;
 	struct site *sites;   /* one a PC of symbols */
 	uint32_t *of_stack;   /* 1 + index into sites; 0: none */
+	bool *wrapped;        /* one a stack: its innermost function keeps a header in front of what it hands out */
 };
 
 static void sites_deinit(struct sites *sites)
 {
 	free(sites->sites);
 	free(sites->of_stack);
+	free(sites->wrapped);
 }
 
 static void add_candidate(const struct hsnap_work *work, struct site *site, hsnap_dtype_id type)
@@ -144,11 +146,11 @@ static bool is_allocator(const struct hsnap_symbols *symbols, const struct hsnap
 }
 
 /* The innermost site of the stack whose variable points to objects; else to bytes; else 0. */
-static uint32_t site_of_stack(const struct sites *sites, const struct hsnap_raw_stack *stack)
+static uint32_t site_of_stack(const struct sites *sites, const struct hsnap_raw_stack *stack, bool wrapped)
 {
 	const struct hsnap_work *work = sites->work;
 	uint32_t bytes = 0;
-	for (uint32_t p = 0; p < stack->num_pcs; p++) {
+	for (uint32_t p = wrapped; p < stack->num_pcs; p++) {
 		const struct hsnap_dpc *pc =
 			hsnap_symbols_pc(work->symbols, work->heap->pcs.items[stack->first_pc + p]);
 		if (!pc)
@@ -168,8 +170,11 @@ static uint32_t site_of_stack(const struct sites *sites, const struct hsnap_raw_
 static void find_sites(struct sites *sites)
 {
 	const struct hsnap_heap *heap = sites->work->heap;
+	for (uint32_t b = 0; b < sites->work->num_blocks && sites->work->headers; b++)
+		if (hsnap_header(sites->work, b) && heap->blocks.items[b].stack < heap->stacks.num)
+			sites->wrapped[heap->blocks.items[b].stack] = true;
 	for (size_t i = 1; i < heap->stacks.num; i++)
-		sites->of_stack[i] = site_of_stack(sites, &heap->stacks.items[i]);
+		sites->of_stack[i] = site_of_stack(sites, &heap->stacks.items[i], sites->wrapped[i]);
 }
 
 static struct site *site_of_block(const struct sites *sites, const struct hsnap_block *block)
@@ -197,7 +202,7 @@ static void see_sizes(struct sites *sites)
 		struct site *site = site_of_block(sites, &work->heap->blocks.items[b]);
 		if (!site)
 			continue;
-		uint64_t size = hsnap_block_size(&work->heap->blocks.items[b]);
+		uint64_t size = hsnap_object_room(work, b);
 		for (uint32_t i = 0; i < site->num; i++)
 			see_size(work, &site->candidates[i], size);
 	}
@@ -321,7 +326,8 @@ enum hsnap_code hsnap_claim_sites(struct hsnap_work *work, struct hsnap_error *e
 	hsnap_auto(sites_deinit) struct sites sites = { .work = work };
 	sites.sites = calloc(work->symbols->pcs.num, sizeof(*sites.sites));
 	sites.of_stack = calloc(work->heap->stacks.num, sizeof(*sites.of_stack));
-	if (!sites.sites || !sites.of_stack)
+	sites.wrapped = calloc(work->heap->stacks.num, sizeof(*sites.wrapped));
+	if (!sites.sites || !sites.of_stack || !sites.wrapped)
 		return hsnap_no_memory(err);
 	make_sites(&sites);
 	find_sites(&sites);

@@ -16,7 +16,7 @@ bool hsnap_is_target(struct hsnap_work *work, uint64_t value, hsnap_dtype_id typ
 	if (!object)
 		return true;
 	const struct hsnap_claim *claim = &work->claims[b];
-	if (work->heap->blocks.items[b].address != value)
+	if (hsnap_object_start(work, b) != value)
 		return false;
 	if (claim->evidence >= HSNAP_EVIDENCE_RUN)
 		return claim->evidence == HSNAP_EVIDENCE_VTABLE || hsnap_starts_with(&work->plans, claim->type, type);
@@ -37,7 +37,7 @@ static void check_pointer(void *context, const struct hsnap_found *found)
 		return;
 	/* Objects may lie inside blocks, behind headers of a garbage collector's. */
 	uint32_t b = hsnap_block_index_find(&check->work->index, found->value, &check->hint);
-	bool inside = b != HSNAP_NO_BLOCK && check->work->heap->blocks.items[b].address != found->value;
+	bool inside = b != HSNAP_NO_BLOCK && hsnap_object_start(check->work, b) != found->value;
 	if (!(inside && found->value % 8 == 0) &&
 	    !hsnap_is_target(check->work, found->value, found->type, &check->hint))
 		check->bad = true;
@@ -45,12 +45,12 @@ static void check_pointer(void *context, const struct hsnap_found *found)
 
 bool hsnap_is_run(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type, uint64_t first, uint64_t last)
 {
-	const struct hsnap_block *block = &work->heap->blocks.items[b];
-	uint64_t each = hsnap_dtype(work->symbols, type)->size, num = each ? hsnap_block_size(block) / each : 0;
+	uint64_t start = hsnap_object_start(work, b);
+	uint64_t each = hsnap_dtype(work->symbols, type)->size, num = each ? hsnap_object_room(work, b) / each : 0;
 	struct check check = { .work = work };
 	struct hsnap_walk walk;
 	hsnap_walk_init(&walk, work, check_pointer, &check);
 	for (uint64_t n = first; n < num && n < last && !check.bad; n++)
-		hsnap_walk_object(&walk, type, block->address + n * each, block->address + (n + 1) * each);
+		hsnap_walk_object(&walk, type, start + n * each, start + (n + 1) * each);
 	return !check.bad;
 }

@@ -95,22 +95,20 @@ static void walk_run(struct hsnap_walk *walk, hsnap_dtype_id type, uint64_t at, 
 
 void hsnap_walk_block(struct hsnap_walk *walk, uint32_t b)
 {
-	const struct hsnap_block *block = &walk->work->heap->blocks.items[b];
 	const struct hsnap_claim *claim = &walk->work->claims[b];
-	uint64_t end = block->address + (block->requested < block->usable ? block->requested : block->usable);
+	uint64_t start = hsnap_object_start(walk->work, b), end = start + hsnap_object_room(walk->work, b);
 	if (!claim->type || (claim->form != HSNAP_FORM_ONE && claim->form != HSNAP_FORM_RUN))
 		return;
-	if (block->address < walk->reader.start || end > walk->reader.end)
-		hsnap_window_open(&walk->reader, block->address, end);
+	if (start < walk->reader.start || end > walk->reader.end)
+		hsnap_window_open(&walk->reader, start, end);
 	if (claim->form == HSNAP_FORM_RUN) {
-		walk_run(walk, claim->type, block->address + hsnap_live_first(walk->work, b),
-			 block->address + hsnap_live_bytes(walk->work, b), 0);
+		walk_run(walk, claim->type, start + hsnap_live_first(walk->work, b), start + hsnap_live_bytes(walk->work, b), 0);
 		return;
 	}
-	walk_plan(walk, claim->type, block->address, end, 0, 0);
+	walk_plan(walk, claim->type, start, end, 0, 0);
 	const struct hsnap_plan *plan = hsnap_plan_of(&walk->work->plans, claim->type);
 	if (plan->tail)
-		walk_run(walk, plan->tail, block->address + plan->tail_offset, end, plan->tail_offset);
+		walk_run(walk, plan->tail, start + plan->tail_offset, end, plan->tail_offset);
 }
 
 void hsnap_walk_segment(struct hsnap_walk *walk, const struct hsnap_segment *segment)

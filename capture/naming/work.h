@@ -97,6 +97,7 @@ struct hsnap_work {
 	struct hsnap_snapshot *snapshot;
 	struct hsnap_block_index index;
 	uint32_t num_blocks;
+	uint8_t *headers;                                    /* one a block: bytes in front of its object; NULL: nowhere any */
 	struct hsnap_claim *claims;                          /* one a block */
 	struct hsnap_vec(struct hsnap_body) bodies;          /* of the claims that are live_only */
 	uint32_t *body_of;                                   /* one a block: 1 + index into bodies, or 0 */
@@ -124,13 +125,34 @@ HSNAP_CHECKED enum hsnap_code hsnap_find_segments(struct hsnap_work *work, struc
 /* Give the segments that are left their variables' names: most variables hold nothing. */
 HSNAP_CHECKED enum hsnap_code hsnap_name_segments(struct hsnap_work *work, struct hsnap_error *err);
 
-/* Where the bytes of the block end that are in use; all that the program asked for, but for a container's body. */
+/* The bytes that the program may use as it understands them. */
+static inline uint64_t hsnap_block_size(const struct hsnap_block *block)
+{
+	return block->requested < block->usable ? block->requested : block->usable;
+}
+
+/* What a malloc of the program's own keeps in front of the block's object. */
+static inline uint64_t hsnap_header(const struct hsnap_work *work, uint32_t b)
+{
+	return work->headers ? work->headers[b] : 0;
+}
+
+/* Where the object of a block begins, and the bytes from there on. */
+static inline uint64_t hsnap_object_start(const struct hsnap_work *work, uint32_t b)
+{
+	return work->heap->blocks.items[b].address + hsnap_header(work, b);
+}
+
+static inline uint64_t hsnap_object_room(const struct hsnap_work *work, uint32_t b)
+{
+	uint64_t size = hsnap_block_size(&work->heap->blocks.items[b]), header = hsnap_header(work, b);
+	return size > header ? size - header : 0;
+}
+
+/* Where the bytes of the object end that are in use; all that the program asked for, but for a container's body. */
 static inline uint64_t hsnap_live_bytes(const struct hsnap_work *work, uint32_t b)
 {
-	const struct hsnap_block *block = &work->heap->blocks.items[b];
-	if (!work->claims[b].live_only)
-		return block->requested < block->usable ? block->requested : block->usable;
-	return work->bodies.items[work->body_of[b] - 1].live;
+	return work->claims[b].live_only ? work->bodies.items[work->body_of[b] - 1].live : hsnap_object_room(work, b);
 }
 
 /* Where they begin in the block. */
@@ -169,12 +191,6 @@ const struct hsnap_frame *hsnap_label_frame(const struct hsnap_work *work, uint3
 static inline bool hsnap_is_requested(const struct hsnap_work *work, const struct hsnap_block *block)
 {
 	return work->heap->requested_known && !(block->flags & HSNAP_BLOCK_NO_RECORD);
-}
-
-/* The bytes that the program may use as it understands them. */
-static inline uint64_t hsnap_block_size(const struct hsnap_block *block)
-{
-	return block->requested < block->usable ? block->requested : block->usable;
 }
 
 static inline enum hsnap_code hsnap_no_memory(struct hsnap_error *err)

@@ -7,6 +7,7 @@
 #define PAGE 4096u
 #define HEADER 16u           /* of a mapped chunk (glibc malloc.c, sysmalloc_mmap) */
 #define LEAST_MAPPED 131072u /* M_MMAP_THRESHOLD as it starts */
+#define LEAST_CHUNK 32u
 
 static bool is_object(const struct hsnap_dtype *dtype)
 {
@@ -55,6 +56,16 @@ enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t b, hsnap_dtype_id ty
 				       : fit_usable(plan, dtype->size, block, hsnap_header(work, b));
 	/* What is larger than a class with virtual functions is rather one derived from it. */
 	return form == HSNAP_FORM_RUN && dtype->flags & HSNAP_DTYPE_POLYMORPHIC ? HSNAP_FORM_NONE : form;
+}
+
+bool hsnap_is_odd(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type)
+{
+	const struct hsnap_block *block = &work->heap->blocks.items[b];
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
+	if (!dtype->size || !is_object(dtype) || hsnap_is_requested(work, block))
+		return false;
+	uint64_t chunk = (dtype->size + hsnap_header(work, b) + 8 + 15) & ~(uint64_t)15;
+	return block->usable == (chunk < LEAST_CHUNK ? LEAST_CHUNK : chunk) + 8;
 }
 
 /* The same said once more: only what says it may be stronger, and then no weaker one contests it. */

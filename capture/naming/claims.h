@@ -12,6 +12,10 @@
 /* Would an object of the type, or a run of them, fill the block?  NONE: no. */
 enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type);
 
+/* Has the block the size that glibc gives to an object of the type, and 16 bytes more that it did not split off?
+ * Only where the size asked for is not known; hsnap_fit() takes larger ones so anyway. */
+bool hsnap_is_odd(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type);
+
 /**
  * Put a claim to a block's: the stronger evidence is kept, and contested it is by nothing weaker.  Of equal
  * ones that which begins with the other, since a pointer to a base leads to a derived object as well; else

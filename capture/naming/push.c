@@ -9,10 +9,16 @@
  * doubtful too (HSNAP_EVIDENCE_FOLLOWED): such places come last, and one that turns
  * out to be sure is walked again.
  */
+#include <stdlib.h>
+
 #include "capture/naming/claims.h"
+#include "capture/naming/inferred.h"
 #include "capture/naming/walk.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
+
+#define FEW_FITS 8u
+#define MOST_REST 31u /* bytes that glibc does not split off */
 
 enum { SEEN_SURE_POINTER, SEEN_RUN, NUM_FIRST, SEEN_POINTER = NUM_FIRST };
 
@@ -23,6 +29,18 @@ struct waiting {
 	bool sure;              /* who leads there is */
 };
 
+/* A block that has 16 bytes more than an object of the type that a pointer to it says. */
+struct odd {
+	uint32_t block;
+	hsnap_dtype_id type;
+	bool sure; /* who leads there is */
+};
+
+/* One a type: pointers to it that led to blocks of its size, and to others. */
+struct fits {
+	uint32_t good, bad;
+};
+
 struct push {
 	struct hsnap_work *work;
 	struct hsnap_walk walk;
@@ -30,6 +48,10 @@ struct push {
 	bool sure; /* the place that is walked is known and not only inferred */
 	struct hsnap_vec(uint32_t) queue, doubtful;
 	struct hsnap_vec(struct waiting) waiting;
+	struct hsnap_vec(struct odd) odd;
+	size_t taken;             /* of odd: those that had their turn */
+	struct fits *fits;        /* one a type */
+	struct hsnap_inners inners;
 	/* Which element a block has waited with, which run it was checked for: the first of each in a
 	 * column, since most blocks have one at most; more of them in the map, {block, what; type}. */
 	hsnap_dtype_id *first[NUM_FIRST];
@@ -42,6 +64,9 @@ static void push_deinit(struct push *push)
 	hsnap_vec_deinit(&push->queue);
 	hsnap_vec_deinit(&push->doubtful);
 	hsnap_vec_deinit(&push->waiting);
+	hsnap_vec_deinit(&push->odd);
+	hsnap_inners_deinit(&push->inners);
+	free(push->fits);
 	hsnap_keymap_deinit(&push->more);
 	for (int what = 0; what < NUM_FIRST; what++)
 		hsnap_pages_free(push->first[what], push->work->num_blocks, sizeof(*push->first[what]));
@@ -110,10 +135,21 @@ static enum hsnap_evidence evidence_of_run(struct push *push, uint32_t b, hsnap_
 	return HSNAP_EVIDENCE_NONE;
 }
 
+static void note_odd(struct push *push, uint32_t b, hsnap_dtype_id type)
+{
+	if (push->work->claims[b].evidence < HSNAP_EVIDENCE_POINTER &&
+	    !hsnap_vec_push(&push->odd, (struct odd){ b, type, push->sure }))
+		push->failed = true;
+}
+
 static void push_object(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_evidence evidence)
 {
 	struct hsnap_work *work = push->work;
 	enum hsnap_form form = hsnap_fit(work, b, type);
+	if (form != HSNAP_FORM_ONE && hsnap_is_odd(work, b, type))
+		note_odd(push, b, type);
+	push->fits[type].good += form == HSNAP_FORM_ONE;
+	push->fits[type].bad += form != HSNAP_FORM_ONE;
 	if (!form && hsnap_dtype(work->symbols, type)->size)
 		hsnap_reject_claim(work, b, type, HSNAP_FORM_ONE, evidence, HSNAP_VERDICT_SIZE);
 	if (form == HSNAP_FORM_RUN)
@@ -140,8 +176,9 @@ static void push_node(struct push *push, uint32_t b, hsnap_dtype_id type)
 {
 	const struct hsnap_block *block = &push->work->heap->blocks.items[b];
 	const struct hsnap_dtype *dtype = hsnap_dtype(push->work->symbols, type);
+	uint64_t usable = block->usable - hsnap_header(push->work, b);
 	bool larger = !hsnap_is_requested(push->work, block) && dtype->kind == HSNAP_DTYPE_STRUCT && dtype->size &&
-		      block->usable >= dtype->size && block->usable - dtype->size < HSNAP_MOST_SLACK;
+		      usable >= dtype->size && usable - dtype->size < HSNAP_MOST_SLACK;
 	if (larger)
 		claim(push, b, type, HSNAP_FORM_ONE, push->sure ? HSNAP_EVIDENCE_CONTAINER : HSNAP_EVIDENCE_FOLLOWED);
 	else
@@ -177,12 +214,27 @@ static bool is_start(struct hsnap_work *work, uint32_t b, uint64_t value)
 	return value == hsnap_object_start(work, b);
 }
 
+static void note_inner(struct push *push, uint32_t b, const struct hsnap_found *found)
+{
+	struct hsnap_work *work = push->work;
+	uint64_t start = hsnap_object_start(work, b);
+	if (found->kind != HSNAP_SLOT_POINTER || work->claims[b].evidence >= HSNAP_EVIDENCE_INTRUSIVE || found->value < start ||
+	    hsnap_dtype(work->symbols, found->type)->kind != HSNAP_DTYPE_STRUCT)
+		return;
+	if (!hsnap_inners_note(&push->inners, b, work->plans.same[found->type], found->value - start))
+		push->failed = true;
+}
+
 static void visit(void *context, const struct hsnap_found *found)
 {
 	struct push *push = context;
 	uint32_t b = hsnap_block_index_find(&push->work->index, found->value, &push->hint);
-	if (b == HSNAP_NO_BLOCK || !is_start(push->work, b, found->value))
-		return; /* what points inside names a member, and not the block */
+	if (b == HSNAP_NO_BLOCK)
+		return;
+	if (!is_start(push->work, b, found->value)) {
+		note_inner(push, b, found); /* it names a member, and not the block */
+		return;
+	}
 	switch (found->kind) {
 	case HSNAP_SLOT_POINTER:
 		push_pointer(push, b, found->type, HSNAP_EVIDENCE_POINTER);
@@ -260,6 +312,102 @@ static void take_waiting(struct push *push)
 	}
 }
 
+/*
+ * Now and then malloc does not split off what is too little for a chunk of its own.  It is that, and no
+ * larger object that the pointer knows the beginning of, if hardly any other block is not of the type's
+ * size and no type begins with this one.
+ */
+static bool may_be_odd(struct push *push, hsnap_dtype_id type)
+{
+	const struct fits *fits = &push->fits[type];
+	const struct hsnap_symbols *symbols = push->work->symbols;
+	uint64_t size = hsnap_dtype(symbols, type)->size;
+	if (fits->good < FEW_FITS || (uint64_t)fits->bad * 20 > fits->good)
+		return false;
+	for (hsnap_dtype_id other = 1; other < symbols->types.num; other++) {
+		const struct hsnap_dtype *dtype = hsnap_dtype(symbols, other);
+		if (dtype->kind == HSNAP_DTYPE_STRUCT && dtype->size > size && dtype->size <= size + MOST_REST &&
+		    hsnap_starts_with(&push->work->plans, other, type))
+			return false;
+	}
+	return true;
+}
+
+static void take_odd(struct push *push)
+{
+	hsnap_dtype_id last = 0;
+	bool good = false;
+	for (; push->taken < push->odd.num && !push->failed; push->taken++) {
+		struct odd odd = push->odd.items[push->taken];
+		if (push->work->claims[odd.block].evidence >= HSNAP_EVIDENCE_POINTER)
+			continue;
+		if (odd.type != last)
+			good = may_be_odd(push, odd.type);
+		last = odd.type;
+		if (!good)
+			continue;
+		claim(push, odd.block, odd.type, HSNAP_FORM_ONE, odd.sure ? HSNAP_EVIDENCE_POINTER : HSNAP_EVIDENCE_FOLLOWED);
+		drain(push);
+		take_waiting(push);
+	}
+}
+
+/* All that the queue and what it leads to have to say. */
+static void settle(struct push *push)
+{
+	drain(push);
+	take_waiting(push);
+	take_odd(push);
+}
+
+static void take_inferred(struct push *push, const struct hsnap_inferred_list *list, enum hsnap_evidence evidence)
+{
+	for (size_t i = 0; i < list->num && !push->failed; i++)
+		claim(push, list->items[i].block, list->items[i].type, HSNAP_FORM_ONE, evidence);
+	settle(push);
+}
+
+static void see_link(void *context, const struct hsnap_found *found)
+{
+	struct push *push = context;
+	uint32_t b = hsnap_block_index_find(&push->work->index, found->value, &push->hint);
+	if (b != HSNAP_NO_BLOCK && found->value != hsnap_object_start(push->work, b))
+		note_inner(push, b, found);
+}
+
+/* A list's nodes lead from one to the next, and only the first to be seen is what a typed place leads to. */
+static void follow_inners(struct push *push)
+{
+	struct hsnap_work *work = push->work;
+	struct hsnap_walk walk;
+	hsnap_walk_init(&walk, work, see_link, push);
+	for (size_t i = 0; i < push->inners.items.num && !push->failed; i++) {
+		struct hsnap_inner inner = push->inners.items.items[i];
+		uint64_t start = hsnap_object_start(work, inner.block), room = hsnap_object_room(work, inner.block);
+		uint64_t size = hsnap_dtype(work->symbols, inner.type)->size;
+		if (work->claims[inner.block].evidence < HSNAP_EVIDENCE_INTRUSIVE && size <= room && inner.offset <= room - size)
+			hsnap_walk_object(&walk, inner.type, start + inner.offset, start + inner.offset + size);
+	}
+}
+
+/* What blocks have from their kin, once all is said that can be proved. */
+static enum hsnap_code infer(struct push *push, struct hsnap_error *err)
+{
+	struct hsnap_inferred_list list = { 0 };
+	follow_inners(push);
+	enum hsnap_code code = hsnap_find_outer(push->work, &push->inners, &list, err);
+	if (!code)
+		take_inferred(push, &list, HSNAP_EVIDENCE_INTRUSIVE);
+	hsnap_vec_deinit(&list);
+	list = (struct hsnap_inferred_list){ 0 };
+	if (!code)
+		code = hsnap_find_consensus(push->work, &list, err);
+	if (!code)
+		take_inferred(push, &list, HSNAP_EVIDENCE_CONSENSUS);
+	hsnap_vec_deinit(&list);
+	return code;
+}
+
 enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *err)
 {
 	if (!work->symbols)
@@ -270,6 +418,9 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 		if (!push.first[what])
 			return hsnap_no_memory(err);
 	}
+	push.fits = calloc(work->symbols->types.num, sizeof(*push.fits));
+	if (!push.fits)
+		return hsnap_no_memory(err);
 	hsnap_walk_init(&push.walk, work, visit, &push);
 	push.sure = true; /* of a variable is declared what it is */
 	for (size_t i = 0; i < work->segments.num && !push.failed; i++)
@@ -277,7 +428,9 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 	for (uint32_t b = 0; b < work->num_blocks && !push.failed; b++)
 		if (work->claims[b].evidence >= HSNAP_EVIDENCE_SITE)
 			walk_block(&push, b);
-	drain(&push);
-	take_waiting(&push);
+	settle(&push);
+	enum hsnap_code code = infer(&push, err);
+	if (code)
+		return code;
 	return push.failed || work->plans.failed || work->losers.failed ? hsnap_no_memory(err) : HSNAP_OK;
 }

@@ -59,7 +59,7 @@ static hsnap_dtype_id find_fitting(struct viewer *viewer, uint32_t b, const stru
 	hsnap_dtype_id found = 0;
 	for (uint32_t c = 0; c < class->num; c++) {
 		hsnap_dtype_id type = work->plans.same[work->classes.candidates.items[class->first + c]];
-		if (hsnap_fit(work, b, type) != HSNAP_FORM_ONE || type == found)
+		if ((hsnap_fit(work, b, type) != HSNAP_FORM_ONE && !hsnap_is_odd(work, b, type)) || type == found)
 			continue;
 		if (found)
 			return 0;

@@ -11,7 +11,7 @@
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
 
-/* The turns that places have. */
+/* The turns that places have: declared pointers, other words of objects and variables, all that has no type, … */
 enum turn { DECLARED, NAMED, DATA, STALE, NUM_TURNS };
 
 struct behind {
@@ -202,10 +202,11 @@ static void leave_roots(struct behind *behind, enum turn turn)
 	}
 }
 
+/* Text may have stood where there were pointers before. */
 static void leave_blocks(struct behind *behind, enum turn turn)
 {
 	for (uint32_t b = 0; b < behind->work->num_blocks && !behind->failed; b++)
-		if (behind->work->claims[b].type && (turn != DECLARED || is_object(&behind->work->claims[b])))
+		if (behind->work->claims[b].type && is_object(&behind->work->claims[b]) == (turn < DATA))
 			leave_block(behind, b, turn);
 }
 
@@ -242,7 +243,7 @@ enum hsnap_code hsnap_find_behind(struct hsnap_work *work, struct hsnap_convert 
 		return HSNAP_OK;
 	for (enum turn turn = DECLARED; turn < NUM_TURNS; turn++) {
 		leave_roots(&behind, turn);
-		if (turn <= NAMED)
+		if (turn <= DATA)
 			leave_blocks(&behind, turn);
 		if (turn >= NAMED)
 			follow(&behind);

@@ -48,6 +48,21 @@ Test(behind, the_nearest_place_counts_and_a_stale_one_last)
 	world_destroy(w);
 }
 
+Test(behind, bytes_lead_on_when_nothing_else_does)
+{
+	struct world *w = world_create();
+	struct basics t;
+	uint64_t payload = make_payload(w, &t), text = world_block(w, 64, 0), far = world_block(w, 200, 0), stale = world_block(w, 300, 0);
+	world_set(w, w->heap.blocks.items[0].address + 8, text);
+	world_set(w, text + 8, far);
+	world_set(w, text + 16, stale);
+	world_set(w, payload, far);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 300 bytes behind Node.key label; 1 200 bytes behind Node.value label; "
+			 "1 100 bytes in Node.value label; 1 char[] in Node.key proved; 1 Node proved");
+	world_destroy(w);
+}
+
 Test(behind, a_call_site_comes_before_what_leads_there)
 {
 	struct world *w = world_create();

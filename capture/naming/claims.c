@@ -32,7 +32,8 @@ static bool is_mapped(const struct hsnap_block *block)
 	       (block->usable + HEADER) % PAGE == 0;
 }
 
-static enum hsnap_form fit_usable(const struct hsnap_plan *plan, uint64_t each, const struct hsnap_block *block, uint64_t header)
+static enum hsnap_form fit_usable(const struct hsnap_plan *plan, uint64_t each, const struct hsnap_block *block,
+				  uint64_t header)
 {
 	uint64_t usable = block->usable - header;
 	if (usable < each)

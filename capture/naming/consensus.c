@@ -69,6 +69,14 @@ static bool agrees(const struct vote *vote)
 	return vote->agree >= FEW_WITNESSES && (uint64_t)vote->agree * 100 >= (uint64_t)vote->total * MOST_PERCENT;
 }
 
+/* A flexible object is as good as any size: it may be the first of a page full of them, and so may those that agree. */
+static bool fills(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type)
+{
+	if (hsnap_plan_of(&work->plans, type)->tail && hsnap_object_room(work, b) / 2 >= hsnap_dtype(work->symbols, type)->size)
+		return false;
+	return hsnap_fit(work, b, type) == HSNAP_FORM_ONE;
+}
+
 enum hsnap_code hsnap_find_consensus(struct hsnap_work *work, struct hsnap_inferred_list *ret, struct hsnap_error *err)
 {
 	if (work->heap->stacks.num <= 1) /* stack 0 is that of blocks of which it is not known */
@@ -82,7 +90,7 @@ enum hsnap_code hsnap_find_consensus(struct hsnap_work *work, struct hsnap_infer
 	for (uint32_t b = 0; b < work->num_blocks && ok; b++) {
 		const struct vote *vote = vote_of(work, votes, b);
 		if (!vote || !is_unnamed(&work->claims[b]) || !agrees(vote) ||
-		    hsnap_fit(work, b, vote->type) != HSNAP_FORM_ONE || !hsnap_is_run(work, b, vote->type, 0, 1))
+		    !fills(work, b, vote->type) || !hsnap_is_run(work, b, vote->type, 0, 1))
 			continue;
 		ok = hsnap_vec_push(ret, (struct hsnap_inferred){ b, vote->type });
 	}

@@ -47,7 +47,8 @@ bool hsnap_inners_note(struct hsnap_inners *inners, uint32_t block, hsnap_dtype_
  * tells them apart, its other pointers must be in use and lead to what they may.  Else the block stays
  * without.
  *
- * Cost: nothing without such pointers to blocks without a name; else a look at each type for each of at most 64 kinds of places.
+ * Cost: nothing without such pointers to blocks without a name; else a look at each type for each of at
+ * most 64 kinds of places.
  */
 HSNAP_CHECKED enum hsnap_code hsnap_find_outer(struct hsnap_work *work, const struct hsnap_inners *inners,
 					       struct hsnap_inferred_list *ret, struct hsnap_error *err);

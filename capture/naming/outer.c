@@ -131,7 +131,8 @@ static bool is_constant(const struct place *place)
 }
 
 /* Does a type have a member of the other there, be it a member's? */
-static bool has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap_dtype_id member, uint64_t offset, unsigned depth)
+static bool has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap_dtype_id member, uint64_t offset,
+		       unsigned depth)
 {
 	const struct hsnap_symbols *symbols = work->symbols;
 	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
@@ -161,7 +162,8 @@ static void find_candidates(struct outer *outer)
 			continue;
 		for (size_t p = 0; p < outer->places.num; p++) {
 			struct place *place = &outer->places.items[p];
-			if (!place->total || place->offset >= dtype->size || !has_member(work, type, place->type, place->offset, 0))
+			if (!place->total || place->offset >= dtype->size ||
+			    !has_member(work, type, place->type, place->offset, 0))
 				continue;
 			place->having++;
 			if (hsnap_fit(work, place->block, type) != HSNAP_FORM_ONE)

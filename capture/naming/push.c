@@ -270,7 +270,8 @@ static void drain(struct push *push)
 static bool all_targets(struct push *push, const struct waiting *waiting)
 {
 	const struct hsnap_block *block = &push->work->heap->blocks.items[waiting->block];
-	uint64_t start = hsnap_object_start(push->work, waiting->block), size = hsnap_object_room(push->work, waiting->block), word;
+	uint64_t start = hsnap_object_start(push->work, waiting->block);
+	uint64_t size = hsnap_object_room(push->work, waiting->block), word;
 	if (hsnap_is_requested(push->work, block) && size % 8)
 		return false;
 	hsnap_dtype_id type = hsnap_dtype(push->work->symbols, waiting->pointer)->target;
@@ -385,7 +386,8 @@ static void follow_inners(struct push *push)
 		struct hsnap_inner inner = push->inners.items.items[i];
 		uint64_t start = hsnap_object_start(work, inner.block), room = hsnap_object_room(work, inner.block);
 		uint64_t size = hsnap_dtype(work->symbols, inner.type)->size;
-		if (work->claims[inner.block].evidence < HSNAP_EVIDENCE_INTRUSIVE && size <= room && inner.offset <= room - size)
+		if (work->claims[inner.block].evidence < HSNAP_EVIDENCE_INTRUSIVE && size <= room &&
+		    inner.offset <= room - size)
 			hsnap_walk_object(&walk, inner.type, start + inner.offset, start + inner.offset + size);
 	}
 }

@@ -146,10 +146,12 @@ static void decide(struct population *population)
 	uint32_t all = 0;
 	for (int place = 0; place < NUM_PLACES; place++)
 		all += population->seen[place];
-	for (int place = AT_8; place < NUM_PLACES; place++)
-		if (population->seen[place] >= FEW_BLOCKS && (uint64_t)population->seen[AT_START] * 50 <= population->seen[place] &&
-		    (uint64_t)population->seen[place] * 10 >= (uint64_t)all * 9 && population->num_sizes == MANY_SIZES)
+	for (int place = AT_8; place < NUM_PLACES; place++) {
+		uint64_t there = population->seen[place];
+		if (there >= FEW_BLOCKS && (uint64_t)population->seen[AT_START] * 50 <= there &&
+		    there * 10 >= (uint64_t)all * 9 && population->num_sizes == MANY_SIZES)
 			population->header = header_of_place[place];
+	}
 }
 
 static bool decide_all(struct wrappers *wrappers)

@@ -52,7 +52,8 @@ Test(behind, bytes_lead_on_when_nothing_else_does)
 {
 	struct world *w = world_create();
 	struct basics t;
-	uint64_t payload = make_payload(w, &t), text = world_block(w, 64, 0), far = world_block(w, 200, 0), stale = world_block(w, 300, 0);
+	uint64_t payload = make_payload(w, &t), text = world_block(w, 64, 0);
+	uint64_t far = world_block(w, 200, 0), stale = world_block(w, 300, 0);
 	world_set(w, w->heap.blocks.items[0].address + 8, text);
 	world_set(w, text + 8, far);
 	world_set(w, text + 16, stale);

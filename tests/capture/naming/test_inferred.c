@@ -54,6 +54,23 @@ Test(inferred, a_call_sites_blocks_are_alike)
 	}
 }
 
+Test(inferred, pages_that_begin_with_an_item_agree_on_nothing)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	uint32_t stack = STACK(w, WORLD_TEXT + 0x35);
+	hsnap_dtype_id item = world_type(w, "Item", STRUCT, 8);
+	MEMBERS(w, item, { "n", 0, t.number }, { "data", 8, world_array(w, t.byte, 0) });
+	w->symbols.types.items[item].flags |= HSNAP_DTYPE_FLEXIBLE;
+	world_variable(w, "g_items", WORLD_DATA, world_array(w, world_pointer(w, item), 4));
+	for (unsigned i = 0; i < 3; i++)
+		world_set(w, WORLD_DATA + 8 * i, world_block(w, 4096, stack));
+	world_block(w, 4096, stack);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "3 Item proved; 1 4096 bytes from app+0x34 label unreachable");
+	world_destroy(w);
+}
+
 Test(inferred, what_a_site_tells_is_followed_and_no_surer)
 {
 	struct world *w = world_create();
@@ -122,7 +139,7 @@ Test(inferred, a_node_in_the_middle_tells_what_it_is_the_middle_of)
 		{ "not always there", { .num = 6, .block = 64, .offset = 16, .elsewhere = 2 }, 0 },
 		{ "several in a block", { .num = 6, .block = 64, .offset = 16, .pool = true }, 0 },
 		{ "names that lead nowhere", { .num = 6, .block = 64, .offset = 16, .wild = 3 }, 0 },
-		{ "two have it, of two sizes, and one's pointers are used", { .num = 6, .block = 64, .offset = 16, .rival = true }, 6 },
+		{ "two have it, of two sizes; one's pointers are used", { .num = 6, .block = 64, .offset = 16, .rival = true }, 6 },
 		{ "two of two sizes, without pointers to show", { .num = 6, .block = 72, .offset = 16, .rival = true }, 0 },
 		{ "two have it, of one size", { .num = 6, .block = 64, .offset = 16, .twin = true }, 0 },
 	};
@@ -132,7 +149,8 @@ Test(inferred, a_node_in_the_middle_tells_what_it_is_the_middle_of)
 		world_name(w);
 		const char *found = strstr(world_rows(w), "6 Item inferred");
 		cr_expect_eq(found ? 6 : 0, rows[i].items, "%s: %s", rows[i].name, w->text);
-		cr_expect_eq(strstr(w->text, " Item ") || strstr(w->text, " Rival "), !!rows[i].items, "%s: %s", rows[i].name, w->text);
+		cr_expect_eq(strstr(w->text, " Item ") || strstr(w->text, " Rival "), !!rows[i].items, "%s: %s",
+			     rows[i].name, w->text);
 		world_destroy(w);
 	}
 }

@@ -116,7 +116,8 @@ Test(wrappers, a_call_site_counts_from_the_function_that_wraps)
 	struct way way = { 8, .tells = true };
 	hsnap_dtype_id quote = world_type(w, "Quote", STRUCT, 88);
 	MEMBERS(w, quote, { "n", 0, t.number });
-	uint32_t nodes = STACK(w, WORLD_TEXT + 0x15, WORLD_TEXT + 0x35), quotes = STACK(w, WORLD_TEXT + 0x15, WORLD_TEXT + 0x45);
+	uint32_t nodes = STACK(w, WORLD_TEXT + 0x15, WORLD_TEXT + 0x35);
+	uint32_t quotes = STACK(w, WORLD_TEXT + 0x15, WORLD_TEXT + 0x45);
 	world_pc(w, WORLD_TEXT + 0x15, "xmalloc");
 	world_result(w, t.number, false);
 	world_pc(w, WORLD_TEXT + 0x35, "make_node");

@@ -213,6 +213,24 @@ static bool add_stored(struct hsnap_convert *convert, hsnap_dtype_id id)
 	return true;
 }
 
+/* A string that is short or long is a union: what its text is called by is the pointer of a long one. */
+static bool add_text(struct hsnap_convert *convert, hsnap_dtype_id id)
+{
+	const struct hsnap_library *library = hsnap_library_of(convert->symbols, id);
+	struct hsnap_member member = { 0 };
+	hsnap_dtype_id pointer;
+	if (!library || library->shape != HSNAP_SHAPE_STRING_FLAG ||
+	    !hsnap_find_field(convert->symbols, id, library->fields[0], &member.offset, &pointer))
+		return false;
+	member.type = create(convert, pointer, true, 0);
+	struct hsnap_type *type = &convert->snapshot->types.items[convert->ids[id]];
+	type->first_member = (uint32_t)convert->snapshot->members.num;
+	type->num_members = 1;
+	if (!hsnap_vec_push(&convert->snapshot->members, member))
+		convert->failed = true;
+	return true;
+}
+
 static bool is_shown(const struct hsnap_dmember *member)
 {
 	return !(member->flags & (HSNAP_DMEMBER_VIRTUAL | HSNAP_DMEMBER_BITFIELD | HSNAP_DMEMBER_VPTR));
@@ -226,7 +244,7 @@ static void add_members(struct hsnap_convert *convert, hsnap_dtype_id id)
 	const struct hsnap_dmember *members = symbols->members.items + dtype->first_member;
 	const char *own_name = hsnap_str(&symbols->strings, dtype->name);
 	bool library = is_library(own_name) || !own_name[0]; /* unions in classes of the library have no name */
-	if ((dtype->kind != HSNAP_DTYPE_STRUCT && dtype->kind != HSNAP_DTYPE_UNION) || add_stored(convert, id))
+	if ((dtype->kind != HSNAP_DTYPE_STRUCT && dtype->kind != HSNAP_DTYPE_UNION) || add_stored(convert, id) || add_text(convert, id))
 		return;
 	uint32_t first = (uint32_t)snapshot->members.num;
 	for (uint32_t m = 0; m < dtype->num_members && !convert->failed; m++) {

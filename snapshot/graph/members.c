@@ -45,6 +45,9 @@ static void offer(struct search *search, enum rank rank, hsnap_type_id type)
 	search->rank = rank;
 	search->best = search->now;
 	search->best.type = type;
+	/* What stands in members without a name, as the library's are shown, is called by what is around them. */
+	if (rank == AT_POINTER && type)
+		search->best.rest = 0;
 }
 
 static void descend(struct search *search, hsnap_type_id id, uint64_t offset, unsigned depth);

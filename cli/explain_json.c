@@ -15,7 +15,8 @@ static void emit_address(struct hsnap_emit *emit, const char *key, uint64_t addr
 	hsnap_emit_string_or_null(emit, key, address ? text : "");
 }
 
-static void emit_name(struct hsnap_emit *emit, const char *key, const struct hsnap_snapshot *snapshot, hsnap_type_id type)
+static void emit_name(struct hsnap_emit *emit, const char *key, const struct hsnap_snapshot *snapshot,
+		      hsnap_type_id type)
 {
 	struct hsnap_line name = { 0 };
 	if (type != HSNAP_NO_TYPE)

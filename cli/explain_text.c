@@ -233,6 +233,18 @@ static void print_other(const struct hsnap_explain_view *view, const struct hsna
 	hsnap_line_deinit(&name);
 }
 
+static const char *contradicting(uint8_t conflicts)
+{
+	switch (conflicts) {
+	case 0:
+		return "none of which contradicts";
+	case 1:
+		return "of which one contradicts";
+	default:
+		return "of which several contradict";
+	}
+}
+
 static void print_others(const struct hsnap_explain_view *view)
 {
 	const struct hsnap_explanation *explanation = view->explanation;
@@ -241,11 +253,8 @@ static void print_others(const struct hsnap_explain_view *view)
 	if (!explanation->others.num && !explanation->more)
 		hsnap_print(view->emit, "\nother claims: none\n");
 	else
-		hsnap_printf(view->emit, "\nother claims: %s%s, %s the name\n",
-			     hsnap_grouped(explanation->others.num).text, explanation->more ? " and some that were not kept" : "",
-			     explanation->conflicts == UINT8_MAX ? "many of which contradict"
-			     : explanation->conflicts ? explanation->conflicts == 1 ? "of which one contradicts" : "of which several contradict"
-						      : "none of which contradicts");
+		hsnap_printf(view->emit, "\nother claims: %s%s, %s the name\n", hsnap_grouped(explanation->others.num).text,
+			       explanation->more ? " and some that were not kept" : "", contradicting(explanation->conflicts));
 	for (size_t i = 0; i < explanation->others.num; i++)
 		print_other(view, &explanation->others.items[i]);
 }

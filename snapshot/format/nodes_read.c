@@ -25,8 +25,8 @@ static bool define_kind(struct input *in, const struct hsnap_nodes_job *job, str
 		kind->size = next_varint(in);
 		kind->slack = next_varint(in);
 	}
-	return !in->bad && type < job->num_types && site < job->num_sites && hsnap_sane_grounds(grounds, job->num_grounds) && fixed <= 1 &&
-	       hsnap_sane_flags(kind->flags) && hsnap_sane_size(kind->size, kind->slack);
+	return !in->bad && type < job->num_types && site < job->num_sites &&
+	       hsnap_sane_grounds(grounds, job->num_grounds) && fixed <= 1 && hsnap_sane_flags(kind->flags) && hsnap_sane_size(kind->size, kind->slack);
 }
 
 static bool read_size(struct input *in, struct hsnap_slack_guess *guess, uint64_t *size, uint64_t *slack)

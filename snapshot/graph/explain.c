@@ -61,8 +61,10 @@ static void find_fit(const struct hsnap_snapshot *snapshot, struct hsnap_explana
 	explanation->rest = size > each ? size - each : 0;
 	if (size >= each && explanation->rest < (usable ? ROUNDING : 1))
 		explanation->fit = HSNAP_FIT_EXACT;
-	else
-		explanation->fit = has_tail(snapshot, type) ? HSNAP_FIT_FLEXIBLE : size >= each ? HSNAP_FIT_BIGGER : HSNAP_FIT_UNKNOWN;
+	else if (has_tail(snapshot, type))
+		explanation->fit = HSNAP_FIT_FLEXIBLE;
+	else if (size >= each)
+		explanation->fit = HSNAP_FIT_BIGGER;
 }
 
 /* ---- who lost, and why ---- */
@@ -74,7 +76,8 @@ static bool begins_with(const struct hsnap_snapshot *snapshot, hsnap_type_id out
 		if (same_type(snapshot, outer, inner))
 			return true;
 		const struct hsnap_type *type = type_at(snapshot, outer);
-		if (type->kind != HSNAP_TYPE_STRUCT || !type->num_members || snapshot->members.items[type->first_member].offset)
+		if (type->kind != HSNAP_TYPE_STRUCT || !type->num_members ||
+		    snapshot->members.items[type->first_member].offset)
 			return false;
 		outer = snapshot->members.items[type->first_member].type;
 	}

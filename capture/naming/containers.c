@@ -64,6 +64,7 @@ static const struct hsnap_library libraries[] = {
 	  { "__bucket_list_.__ptr_.__value_", "__bucket_list_.__data_.__value_", "__p1_.__next_", "__p2_.__value_",
 	    "__p3_.__value_" } },
 	{ "std::__1::weak_ptr<", SHAPE(WEAK_FEWER), NONE, 0, { "__ptr_", "__cntrl_" } },
+	{ "std::__1::__shared_ptr_pointer<", SHAPE(OWNED_FEWER), NONE, HSNAP_NO_ARGUMENT, { "__data_.__value_.__value_" } },
 	{ "std::__1::__shared_ptr_emplace<", SHAPE(INPLACE_FEWER), NONE, 0, { "__storage_" } },
 	{ "std::__1::any", SHAPE(MANAGED), NONE, HSNAP_NO_ARGUMENT, { "__s", "__h" } },
 	{ "std::__1::__optional_destruct_base<", SHAPE(OPTIONAL), NONE, 0, { "__val_", "__engaged_" } },

@@ -385,7 +385,8 @@ static void walk_weak(struct shape *shape)
 /* The same seen from the control block. */
 static void walk_owned(struct shape *shape)
 {
-	if ((int32_t)field(shape, 1) > 0)
+	bool fewer = shape->container->library->shape == HSNAP_SHAPE_OWNED_FEWER;
+	if (fewer ? (int64_t)word_at(shape, shape->at + 8) >= 0 : (int32_t)field(shape, 1) > 0)
 		visit(shape, (struct hsnap_found){ .kind = HSNAP_SLOT_POINTER, .value = field(shape, 0),
 						   .type = target_of(shape, 0) }, 0);
 }
@@ -409,6 +410,7 @@ void hsnap_shape_walk(struct hsnap_walk *walk, const struct hsnap_container *con
 		[HSNAP_SHAPE_WEAK] = walk_weak,          [HSNAP_SHAPE_WEAK_FEWER] = walk_weak,
 		[HSNAP_SHAPE_MANAGED] = walk_storage,    [HSNAP_SHAPE_OPTIONAL] = walk_storage,
 		[HSNAP_SHAPE_VARIANT] = walk_storage,    [HSNAP_SHAPE_OWNED] = walk_owned,
+		[HSNAP_SHAPE_OWNED_FEWER] = walk_owned,
 		[HSNAP_SHAPE_INPLACE] = walk_storage,    [HSNAP_SHAPE_INPLACE_FEWER] = walk_storage,
 	};
 	struct shape shape = { walk, container, at, offset, 0 };

@@ -106,6 +106,7 @@ enum hsnap_shape {
 	HSNAP_SHAPE_WEAK,        /* {pointer, control block}; owners stand in its second word */
 	HSNAP_SHAPE_WEAK_FEWER,  /* the same, with one less than there are */
 	HSNAP_SHAPE_OWNED,       /* {pointer, owners} */
+	HSNAP_SHAPE_OWNED_FEWER, /* {pointer}; owners, one less than there are, stand in the second word */
 	HSNAP_SHAPE_INPLACE,     /* {value, owners} */
 	HSNAP_SHAPE_INPLACE_FEWER, /* {value}; owners, one less than there are, stand in the second word */
 	HSNAP_SHAPE_MANAGED,     /* {storage, function that knows what is in it} */

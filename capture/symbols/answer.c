@@ -84,6 +84,24 @@ static void put_places(struct out *out, const struct hsnap_symbols *s)
 	}
 }
 
+static void put_casts(struct out *out, const struct hsnap_symbols *s)
+{
+	put(out, s->aliases.num);
+	for (size_t i = 0; i < s->aliases.num; i++) {
+		put(out, s->aliases.items[i].opaque);
+		put(out, s->aliases.items[i].type);
+		put(out, s->aliases.items[i].sites);
+		put(out, s->aliases.items[i].against);
+	}
+	put(out, s->landings.num);
+	for (size_t i = 0; i < s->landings.num; i++) {
+		put(out, s->landings.items[i].holder);
+		put(out, s->landings.items[i].offset);
+		put(out, s->landings.items[i].type);
+		put(out, s->landings.items[i].sites);
+	}
+}
+
 static void put_pcs(struct out *out, const struct hsnap_symbols *s)
 {
 	put(out, s->frames.num);
@@ -135,6 +153,7 @@ bool hsnap_answer_write(const struct hsnap_symbols *symbols, struct hsnap_answer
 	put(&out, symbols->modules.items[0].note);
 	put_types(&out, symbols);
 	put_places(&out, symbols);
+	put_casts(&out, symbols);
 	put_pcs(&out, symbols);
 	return !out.failed;
 }
@@ -303,6 +322,42 @@ static void get_places(struct in *in)
 	}
 }
 
+static bool is_kind(const struct in *in, hsnap_dtype_id id, unsigned kinds)
+{
+	return kinds >> in->into->types.items[id].kind & 1;
+}
+
+#define OBJECT (1u << HSNAP_DTYPE_STRUCT | 1u << HSNAP_DTYPE_UNION)
+#define OPAQUE (1u << HSNAP_DTYPE_INCOMPLETE)
+
+static void get_casts(struct in *in)
+{
+	struct hsnap_symbols *into = in->into;
+	hsnap_dtype_id last = 0;
+	for (uint64_t left = get_count(in, 4); left && !in->bytes.bad && !in->no_memory; left--) {
+		struct hsnap_dalias a = { .opaque = get_type(in) };
+		a.type = get_type(in);
+		a.sites = (uint32_t)get(in, UINT32_MAX);
+		a.against = (uint32_t)get(in, UINT32_MAX);
+		in->bytes.bad |= a.opaque <= last || !is_kind(in, a.opaque, OPAQUE) || !is_kind(in, a.type, OBJECT);
+		last = a.opaque;
+		KEEP(in, &into->aliases, a);
+	}
+	struct hsnap_dlanding before = { 0 };
+	for (uint64_t left = get_count(in, 4); left && !in->bytes.bad && !in->no_memory; left--) {
+		struct hsnap_dlanding l = { .holder = get_type(in) };
+		l.offset = get(in, UINT64_MAX);
+		l.type = get_type(in);
+		l.sites = (uint32_t)get(in, UINT32_MAX);
+		bool in_order = l.holder != before.holder ? l.holder > before.holder
+				: l.offset != before.offset ? l.offset > before.offset : l.type > before.type;
+		in->bytes.bad |= !in_order || !is_kind(in, l.holder, OBJECT) || !is_kind(in, l.type, OBJECT | OPAQUE) ||
+				 l.offset >= into->types.items[l.holder].size;
+		before = l;
+		KEEP(in, &into->landings, l);
+	}
+}
+
 static void get_pcs(struct in *in, size_t first_pc, size_t num_pcs)
 {
 	struct hsnap_symbols *into = in->into;
@@ -422,6 +477,7 @@ enum hsnap_code hsnap_answer_merge(const void *bytes, size_t size, const struct 
 		got.note = get_string(&in);
 		get_types(&in);
 		get_places(&in);
+		get_casts(&in);
 		get_pcs(&in, first_pc, num_pcs);
 		in.bytes.bad |= hsnap_bytes_left(&in.bytes) != 0;
 	}
@@ -438,6 +494,8 @@ enum hsnap_code hsnap_answer_merge(const void *bytes, size_t size, const struct 
 	into->variables.num = before.variables.num;
 	into->vtables.num = before.vtables.num;
 	into->managers.num = before.managers.num;
+	into->aliases.num = before.aliases.num;
+	into->landings.num = before.landings.num;
 	into->frames.num = before.frames.num;
 	into->locals.num = before.locals.num;
 	into->results.num = before.results.num;

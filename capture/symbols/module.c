@@ -109,6 +109,8 @@ static enum hsnap_code read_debug_info(struct hsnap_reader *reader, const struct
 		code = hsnap_pcs_answer(reader, input->asks, input->num_asks, err);
 	if (!code)
 		hsnap_symtab_managers(reader);
+	if (!code)
+		hsnap_casts_find(reader);
 	return code ? code : hsnap_unify_all(reader, err);
 }
 

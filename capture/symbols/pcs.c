@@ -314,6 +314,30 @@ static void see_location(void *context, const struct hsnap_location *location)
 		hsnap_table_no_memory(c->reader);
 }
 
+/*
+ * The type of an entry's origin.  What is inlined has one for each of its variables, many times over, and
+ * finding an entry takes libdwarf a search through all units: the last answers are kept.
+ */
+static hsnap_die_key origin_type(struct hsnap_reader *reader, hsnap_die_key origin)
+{
+	struct hsnap_origin *known = &reader->origins[(origin * 0x9e3779b97f4a7c15u) >> 52];
+	if (known->key == origin)
+		return known->type;
+	hsnap_die_key type = 0, of = origin;
+	for (unsigned hops = 0; of && hops < 4 && !type; hops++) {
+		struct hsnap_die_facts facts;
+		Dwarf_Die from = hsnap_die_at(reader->dies, of);
+		if (!from)
+			break;
+		hsnap_die_read(hsnap_dies_of(reader->dies, of), from, &facts);
+		hsnap_die_free(from);
+		type = facts.type;
+		of = facts.origin;
+	}
+	*known = (struct hsnap_origin){ origin, type };
+	return type;
+}
+
 static void collect_variable(struct collect *c, struct hsnap_dies *dies, Dwarf_Die die)
 {
 	struct hsnap_reader *reader = c->reader;
@@ -322,7 +346,10 @@ static void collect_variable(struct collect *c, struct hsnap_dies *dies, Dwarf_D
 	if (!(facts.flags & HSNAP_DIE_HAS_LOCATION) || facts.flags & HSNAP_DIE_FIXED_PLACE)
 		return;
 	hsnap_die_key of = facts.origin;
-	for (unsigned hops = 0; of && hops < 4 && (!facts.type || !facts.name); hops++) {
+	bool named = c->pc != UINT64_MAX;
+	if (!named && !facts.type)
+		facts.type = origin_type(reader, of);
+	for (unsigned hops = 0; named && of && hops < 4 && (!facts.type || !facts.name); hops++) {
 		Dwarf_Die from = hsnap_die_at(reader->dies, of);
 		if (!from)
 			break;
@@ -335,8 +362,9 @@ static void collect_variable(struct collect *c, struct hsnap_dies *dies, Dwarf_D
 	if (!facts.type)
 		return;
 	c->variable = (struct hsnap_scoped){
+		.entry = hsnap_die_key_here(dies, die),
 		.type = facts.type,
-		.name = hsnap_table_string(reader, facts.name),
+		.name = named ? hsnap_table_string(reader, facts.name) : 0,
 		.function = c->scope->function,
 	};
 	c->found = 0;
@@ -368,7 +396,8 @@ void hsnap_pcs_variables(struct hsnap_reader *reader, hsnap_die_key function, ui
 	Dwarf_Die die = hsnap_die_at(reader->dies, function);
 	if (!die)
 		return;
-	scopes[0] = open_scope(dies, die, hsnap_table_function_name(reader, function));
+	bool named = pc != UINT64_MAX;
+	scopes[0] = open_scope(dies, die, named ? hsnap_table_function_name(reader, function) : 0);
 	hsnap_die_free(die);
 	for (;;) {
 		struct scope *scope = &scopes[depth];
@@ -385,7 +414,7 @@ void hsnap_pcs_variables(struct hsnap_reader *reader, hsnap_die_key function, ui
 			collect_variable(&collect, dies, here);
 		} else if ((tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine) && depth + 1 < MAX_DEPTH &&
 			   (pc == UINT64_MAX || hsnap_die_covers(dies, here, pc))) {
-			hsnap_string name = tag == DW_TAG_lexical_block
+			hsnap_string name = tag == DW_TAG_lexical_block || !named
 						    ? scope->function
 						    : hsnap_table_function_name(reader, hsnap_die_key_here(dies, here));
 			scopes[++depth] = open_scope(dies, here, name);

@@ -102,6 +102,11 @@ struct hsnap_raw_range {
 	uint32_t unit;
 };
 
+/* The type of what entries are instances of. */
+struct hsnap_origin {
+	hsnap_die_key key, type;
+};
+
 struct hsnap_reader {
 	uint32_t module;
 	uint64_t bias;
@@ -140,6 +145,7 @@ struct hsnap_reader {
 	Dwarf_Signed num_cies, num_fdes;
 	bool cfi_tried;
 
+	struct hsnap_origin origins[4096];  /* pcs.c's, by a hash of the key */
 	const struct hsnap_unit_code *code; /* of the unit that is answered for: pcs.c */
 	struct hsnap_result_cache *results; /* of the function that was followed last: result.c */
 
@@ -188,6 +194,18 @@ uint32_t hsnap_table_type(struct hsnap_reader *reader, hsnap_die_key key);
 /* sizeof of a type by its index; 0 where it is not known. */
 uint64_t hsnap_table_size(struct hsnap_reader *reader, uint32_t index);
 
+/*
+ * The word at an offset of a type.  Of a union nothing is known but itself: which arm it is the
+ * code does not say.
+ */
+struct hsnap_table_word {
+	uint32_t type;    /* 0: not known */
+	uint32_t holder;  /* the innermost struct or union that has it as a member; 0: none */
+	uint64_t offset;  /* of that member in the holder; of an array's elements, that of the array */
+	bool in_array, array_start; /* it is an element of an array; the first */
+};
+struct hsnap_table_word hsnap_table_word(struct hsnap_reader *reader, uint32_t index, int64_t offset);
+
 /* --- index.c --- */
 
 /* Types, variables, functions and ranges of all units. */
@@ -206,7 +224,7 @@ void hsnap_statics_walk(struct hsnap_reader *reader);
 HSNAP_CHECKED enum hsnap_code hsnap_unify_units(struct hsnap_reader *reader, struct hsnap_error *err);
 /*
  * Declarations over all units, copies merged, types written to reader->out.  What out->frames,
- * locals and results name by index into reader->types names out->types then.
+ * locals, results, aliases and landings name by index into reader->types names out->types then.
  */
 HSNAP_CHECKED enum hsnap_code hsnap_unify_all(struct hsnap_reader *reader, struct hsnap_error *err);
 
@@ -215,6 +233,11 @@ HSNAP_CHECKED enum hsnap_code hsnap_unify_all(struct hsnap_reader *reader, struc
 /* Answer for the PCs of this module (absolute, in order): fills out->pcs, frames, locals, results. */
 HSNAP_CHECKED enum hsnap_code hsnap_pcs_answer(struct hsnap_reader *reader, const struct hsnap_ask *asks,
 					       size_t num_asks, struct hsnap_error *err);
+
+/* --- casts.c --- */
+
+/* out->aliases and out->landings, in terms of reader->types: what the code of the module does with pointers. */
+void hsnap_casts_find(struct hsnap_reader *reader);
 
 /* --- symtab.c --- */
 

@@ -24,6 +24,8 @@ void hsnap_symbols_destroy(struct hsnap_symbols *symbols)
 	hsnap_vec_deinit(&symbols->frames);
 	hsnap_vec_deinit(&symbols->locals);
 	hsnap_vec_deinit(&symbols->results);
+	hsnap_vec_deinit(&symbols->aliases);
+	hsnap_vec_deinit(&symbols->landings);
 	hsnap_vec_deinit(&symbols->classes);
 	free(symbols);
 }

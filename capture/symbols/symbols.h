@@ -150,6 +150,25 @@ struct hsnap_dmanager {
 	hsnap_dtype_id type;
 };
 
+/*
+ * A type that is only ever declared, and the one that the module's code turns pointers to it into
+ * or makes them of: most often, where there are several.
+ */
+struct hsnap_dalias {
+	hsnap_dtype_id opaque; /* INCOMPLETE */
+	hsnap_dtype_id type;   /* STRUCT or UNION */
+	uint32_t sites;        /* functions that do so */
+	uint32_t against;      /* of other types that this one does not begin with */
+};
+
+/* A type that a member of no type (void *, char *, a pointer to a declaration) has been seen to lead to. */
+struct hsnap_dlanding {
+	hsnap_dtype_id holder; /* the innermost STRUCT or UNION; of an array member any element */
+	uint64_t offset;       /* of the member in it; 0 in a union */
+	hsnap_dtype_id type;   /* STRUCT, UNION or INCOMPLETE */
+	uint32_t sites;        /* functions where it was seen at once; 0: only by way of others */
+};
+
 struct hsnap_dmodule {
 	bool has_types;     /* debug info was found and read to its end */
 	hsnap_string note;  /* "no debug info", "debug file of another build", "reader died: …"; "" = fine */
@@ -168,6 +187,8 @@ struct hsnap_symbols {
 	struct hsnap_vec(struct hsnap_dframe) frames;
 	struct hsnap_vec(struct hsnap_dlocal) locals;
 	struct hsnap_vec(struct hsnap_dresult) results;
+	struct hsnap_vec(struct hsnap_dalias) aliases;     /* in order of opaque, each once */
+	struct hsnap_vec(struct hsnap_dlanding) landings;  /* in order of module, holder, offset, type */
 	struct hsnap_vec(hsnap_dtype_id) classes;       /* structs that have a name, in order of name */
 };
 

@@ -318,3 +318,55 @@ uint64_t hsnap_table_size(struct hsnap_reader *reader, uint32_t index)
 	}
 	return 0;
 }
+
+/* The only member of a struct that has the whole word at the offset: 1 + its number; 0: none, or several. */
+static uint32_t member_at(struct hsnap_reader *reader, uint32_t index, uint64_t offset)
+{
+	uint32_t num = reader->types.items[index].num_members, found = 0;
+	for (uint32_t i = 0; i < num; i++) {
+		/* Looking may move types and members: nothing is kept across it. */
+		struct hsnap_raw_member member = reader->members.items[reader->types.items[index].first_member + i];
+		if (member.flags & (HSNAP_DMEMBER_BITFIELD | HSNAP_DMEMBER_VIRTUAL) || member.offset > offset)
+			continue;
+		uint32_t of = hsnap_table_type(reader, member.type);
+		uint64_t size = hsnap_table_size(reader, of), into = offset - member.offset;
+		bool open_end = of && of != HSNAP_UNKNOWN_TYPE && reader->types.items[of].flags & HSNAP_RAW_UNBOUNDED;
+		if ((into >= size || size - into < 8) && !open_end)
+			continue; /* no whole word of it is there: an empty base, say */
+		if (found)
+			return 0;
+		found = i + 1;
+	}
+	return found;
+}
+
+struct hsnap_table_word hsnap_table_word(struct hsnap_reader *reader, uint32_t index, int64_t offset)
+{
+	struct hsnap_table_word word = { 0 }, none = { 0 };
+	for (unsigned depth = 0; depth < 16 && index && index != HSNAP_UNKNOWN_TYPE && offset >= 0; depth++) {
+		const struct hsnap_raw_type *type = &reader->types.items[index];
+		if (type->kind == HSNAP_RAW_ARRAY) {
+			uint32_t element = hsnap_table_type(reader, type->ref);
+			uint64_t size = hsnap_table_size(reader, element);
+			if (!size)
+				return none;
+			word.in_array = true;
+			word.array_start = !offset;
+			offset = (int64_t)((uint64_t)offset % size);
+			index = element;
+			continue;
+		}
+		if (type->kind != HSNAP_RAW_STRUCT) {
+			word.type = index;
+			return offset ? none : word;
+		}
+		uint32_t found = member_at(reader, index, (uint64_t)offset);
+		if (!found)
+			return none;
+		struct hsnap_raw_member member = reader->members.items[reader->types.items[index].first_member + found - 1];
+		word = (struct hsnap_table_word){ .holder = index, .offset = member.offset };
+		offset -= (int64_t)member.offset;
+		index = hsnap_table_type(reader, member.type);
+	}
+	return none;
+}

@@ -16,6 +16,7 @@
  */
 #include <string.h>
 
+#include "capture/symbols/flows.h"
 #include "capture/symbols/reader.h"
 #include "snapshot/base/search.h"
 
@@ -653,6 +654,14 @@ static bool write_all(struct unify *u)
 	for (size_t i = 0; i < out->pcs.num; i++)
 		if (out->pcs.items[i].num_results)
 			drop_repeated(out, &out->pcs.items[i]);
+	for (size_t i = 0; i < out->aliases.num; i++) {
+		out->aliases.items[i].opaque = want(u, out->aliases.items[i].opaque, &ok);
+		out->aliases.items[i].type = want(u, out->aliases.items[i].type, &ok);
+	}
+	for (size_t i = 0; i < out->landings.num; i++) {
+		out->landings.items[i].holder = want(u, out->landings.items[i].holder, &ok);
+		out->landings.items[i].type = want(u, out->landings.items[i].type, &ok);
+	}
 	for (uint32_t i = 1; ok && i < u->num; i++) {
 		const struct hsnap_raw_type *type = &reader->types.items[i];
 		if (type->name && (type->kind == HSNAP_RAW_STRUCT || type->kind == HSNAP_RAW_UNION))
@@ -661,6 +670,8 @@ static bool write_all(struct unify *u)
 	/* Writing one asks for others: they are appended and written in their turn. */
 	for (hsnap_dtype_id id = 1; ok && id < out->types.num; id++)
 		write_type(u, id, &ok);
+	if (ok)
+		hsnap_flows_merge(out);
 	return ok;
 }
 

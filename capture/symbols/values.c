@@ -9,54 +9,12 @@ static const struct hsnap_raw_type *type_of(const struct hsnap_follow *f, uint32
 	return &f->reader->types.items[index == HSNAP_UNKNOWN_TYPE ? 0 : index];
 }
 
-/*
- * The type of the word at an offset of a type; 0: not known.  Of a union nothing is known: which
- * arm it is the code does not say.
- *
- * @param[out] ret_array_start  it is the first element of an array
- */
+/* The type of the word at an offset of a type; 0: not known. */
 static uint32_t type_at(struct hsnap_follow *f, uint32_t index, int64_t offset, bool *ret_array_start)
 {
-	*ret_array_start = false;
-	for (unsigned depth = 0; depth < 16 && index && index != HSNAP_UNKNOWN_TYPE && offset >= 0; depth++) {
-		const struct hsnap_raw_type *type = type_of(f, index);
-		if (type->kind == HSNAP_RAW_ARRAY) {
-			uint32_t element = hsnap_table_type(f->reader, type->ref);
-			uint64_t size = hsnap_table_size(f->reader, element);
-			if (!size)
-				return 0;
-			*ret_array_start = !offset;
-			offset = (int64_t)((uint64_t)offset % size);
-			index = element;
-			continue;
-		}
-		if (type->kind != HSNAP_RAW_STRUCT)
-			return offset ? 0 : index;
-		uint32_t found = 0;
-		*ret_array_start = false;
-		for (uint32_t i = 0; i < type->num_members; i++) {
-			struct hsnap_raw_member member = f->reader->members.items[type->first_member + i];
-			if (member.flags & (HSNAP_DMEMBER_BITFIELD | HSNAP_DMEMBER_VIRTUAL) ||
-			    member.offset > (uint64_t)offset)
-				continue;
-			uint32_t of = hsnap_table_type(f->reader, member.type);
-			uint64_t size = hsnap_table_size(f->reader, of);
-			type = type_of(f, index); /* looking may have moved them */
-			bool open_end = of && type_of(f, of)->flags & HSNAP_RAW_UNBOUNDED;
-			uint64_t into = (uint64_t)offset - member.offset;
-			if ((into >= size || size - into < 8) && !open_end)
-				continue; /* no whole word of it is there: an empty base, say */
-			if (found)
-				return 0;
-			found = i + 1;
-		}
-		if (!found)
-			return 0;
-		struct hsnap_raw_member member = f->reader->members.items[type->first_member + found - 1];
-		offset -= (int64_t)member.offset;
-		index = hsnap_table_type(f->reader, member.type);
-	}
-	return 0;
+	struct hsnap_table_word word = hsnap_table_word(f->reader, index, offset);
+	*ret_array_start = word.array_start;
+	return word.type;
 }
 
 /* What a pointer type points to; false: it is no pointer. */

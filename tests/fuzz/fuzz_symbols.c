@@ -48,6 +48,10 @@ static void check(const struct hsnap_symbols *s)
 		require(s->members.items[i].type < s->types.num);
 	for (size_t i = 0; i < s->variables.num; i++)
 		require(s->variables.items[i].type < s->types.num);
+	for (size_t i = 0; i < s->aliases.num; i++)
+		require(s->aliases.items[i].opaque < s->types.num && s->aliases.items[i].type < s->types.num);
+	for (size_t i = 0; i < s->landings.num; i++)
+		require(s->landings.items[i].holder < s->types.num && s->landings.items[i].type < s->types.num);
 	for (size_t i = 0; i < s->pcs.num; i++) {
 		const struct hsnap_dpc *pc = &s->pcs.items[i];
 		require(!pc->num_frames || (size_t)pc->first_frame + pc->num_frames <= s->frames.num);
@@ -75,7 +79,8 @@ static void send_and_receive(const struct hsnap_symbols *sent)
 		check(got);
 		require(got->types.num == sent->types.num && got->members.num == sent->members.num &&
 			got->frames.num == sent->frames.num && got->locals.num == sent->locals.num &&
-			got->results.num == sent->results.num);
+			got->results.num == sent->results.num && got->aliases.num == sent->aliases.num &&
+			got->landings.num == sent->landings.num);
 	}
 	hsnap_symbols_destroy(got);
 	hsnap_vec_deinit(&bytes);

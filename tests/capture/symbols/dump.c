@@ -94,10 +94,24 @@ static void print_all(const struct hsnap_symbols *s)
 	for (size_t i = 0; i < s->vtables.num; i++)
 		printf("vtable %lx+%lu %s #%u\n", s->vtables.items[i].address, s->vtables.items[i].size,
 		       text(s, s->vtables.items[i].class_name), s->vtables.items[i].type);
+	for (size_t i = 0; i < s->aliases.num; i++) {
+		const struct hsnap_dalias *a = &s->aliases.items[i];
+		printf("alias of %s: ", text(s, hsnap_dtype(s, a->opaque)->name));
+		print_type(s, a->type);
+		printf(" at %u sites, against %u\n", a->sites, a->against);
+	}
+	for (size_t i = 0; i < s->landings.num; i++) {
+		const struct hsnap_dlanding *l = &s->landings.items[i];
+		printf("landing ");
+		print_type(s, l->holder);
+		printf("+%lu: ", l->offset);
+		print_type(s, l->type);
+		printf(" at %u sites\n", l->sites);
+	}
 	for (size_t i = 0; i < s->pcs.num; i++)
 		print_pc(s, &s->pcs.items[i]);
-	printf("totals: types %zu members %zu variables %zu vtables %zu frames %zu locals %zu results %zu strings %zu\n",
-	       s->types.num, s->members.num, s->variables.num, s->vtables.num, s->frames.num, s->locals.num,
+	printf("totals: types %zu members %zu variables %zu vtables %zu aliases %zu landings %zu frames %zu locals %zu results %zu strings %zu\n",
+	       s->types.num, s->members.num, s->variables.num, s->vtables.num, s->aliases.num, s->landings.num, s->frames.num, s->locals.num,
 	       s->results.num, s->strings.num);
 }
 

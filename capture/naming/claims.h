@@ -40,6 +40,14 @@ bool hsnap_set_live(struct hsnap_work *work, uint32_t block, uint64_t first, uin
 bool hsnap_is_target(struct hsnap_work *work, uint64_t value, hsnap_dtype_id type, uint32_t *hint);
 /* Have the objects [first, last) of a run in the block only pointers that may be such? */
 bool hsnap_is_run(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type, uint64_t first, uint64_t last);
+/* As hsnap_is_target(), be the block larger, or one that has objects in it: may a pointer have this value? */
+bool hsnap_may_point(struct hsnap_work *work, uint64_t value, hsnap_dtype_id type, uint32_t *hint);
+/* Does a pointer of the type that may not tell that it is none?  Bytes and void can be numbers in disguise. */
+bool hsnap_is_telling(const struct hsnap_work *work, hsnap_dtype_id type);
+/* May all telling pointers of the object at the address? */
+bool hsnap_is_object(struct hsnap_work *work, hsnap_dtype_id type, uint64_t address);
+/* Is the part's block still without a better name?  Else its type has all that there is to say. */
+bool hsnap_part_counts(const struct hsnap_work *work, const struct hsnap_part *part);
 
 /* sites.c, vtable.c, push.c: the sources of claims; doubt.c: what becomes of what contested ones led to.
  * None does anything without symbols. */

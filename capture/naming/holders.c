@@ -206,10 +206,25 @@ static void walk_segments(struct search *search, bool stack)
 	}
 }
 
+static void walk_parts(struct search *search)
+{
+	struct hsnap_work *work = search->work;
+	for (size_t i = 0; i < work->parts.num && !search->failed; i++) {
+		const struct hsnap_part *part = &work->parts.items[i];
+		if (!hsnap_part_counts(work, part) || !hsnap_is_object(work, part->type, part->address))
+			continue;
+		search->place = (struct hsnap_holder){ .kind = HSNAP_HOLDER_MEMBER, .a = part->type };
+		search->sure = part->sure;
+		hsnap_walk_object(&search->walk, part->type, part->address,
+				  part->address + hsnap_dtype(work->symbols, part->type)->size);
+	}
+}
+
 static void walk_all(struct search *search)
 {
 	walk_blocks(search, true);
 	walk_blocks(search, false);
+	walk_parts(search);
 	walk_segments(search, false);
 	walk_segments(search, true);
 }

@@ -12,6 +12,7 @@
 
 #include "capture/naming/claims.h"
 #include "capture/naming/holders.h"
+#include "capture/naming/landings.h"
 #include "capture/naming/work.h"
 #include "capture/naming/wrappers.h"
 #include "snapshot/base/cleanup.h"
@@ -24,6 +25,7 @@ static void work_deinit(struct hsnap_work *work)
 	hsnap_pages_free(work->claims, work->num_blocks, sizeof(*work->claims));
 	hsnap_losers_deinit(&work->losers);
 	hsnap_vec_deinit(&work->bodies);
+	hsnap_vec_deinit(&work->parts);
 	hsnap_vec_deinit(&work->holders);
 	hsnap_vec_deinit(&work->segments);
 	hsnap_vec_deinit(&work->root_edges);
@@ -37,6 +39,7 @@ static void work_deinit(struct hsnap_work *work)
 		hsnap_vec_deinit(&work->layouts[i].regions);
 	}
 	free(work->layouts);
+	free(work->aliases);
 	hsnap_plans_deinit(&work->plans);
 	hsnap_classes_deinit(&work->classes);
 }
@@ -52,7 +55,8 @@ static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
 	if (!work->claims || !work->body_of || !hsnap_plans_init(&work->plans, work->symbols) ||
 	    !hsnap_vec_push(&work->holders, (struct hsnap_holder){ 0 }))
 		return hsnap_no_memory(err);
-	return HSNAP_OK;
+	work->aliases = work->symbols ? hsnap_find_aliases(&work->plans) : NULL;
+	return work->symbols && !work->aliases ? hsnap_no_memory(err) : HSNAP_OK;
 }
 
 static enum hsnap_code run(struct hsnap_work *work, struct hsnap_error *err)

@@ -8,16 +8,22 @@
  * array makes a cascade of nonsense).  What only a doubtful place leads to is
  * doubtful too (HSNAP_EVIDENCE_FOLLOWED): such places come last, and one that turns
  * out to be sure is walked again.
+ *
+ * When that is done it is the turn of opaque handles, then of what blocks have from their
+ * kin, and then of what one container's void pointers lead to.
  */
 #include <stdlib.h>
 
 #include "capture/naming/claims.h"
 #include "capture/naming/inferred.h"
+#include "capture/naming/landings.h"
 #include "capture/naming/walk.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
 
 #define FEW_FITS 8u
+#define MAX_PARTS ((size_t)1 << 20)
+#define LANDING_ROUNDS 4 /* containers that hang on others' void members */
 #define MOST_REST 31u /* bytes that glibc does not split off */
 
 enum { SEEN_SURE_POINTER, SEEN_RUN, NUM_FIRST, SEEN_POINTER = NUM_FIRST };
@@ -41,6 +47,12 @@ struct fits {
 	uint32_t good, bad;
 };
 
+/* A block that an opaque handle leads to, and what it is. */
+struct handle {
+	uint32_t block;
+	hsnap_dtype_id type;
+};
+
 struct push {
 	struct hsnap_work *work;
 	struct hsnap_walk walk;
@@ -48,6 +60,11 @@ struct push {
 	bool sure; /* the place that is walked is known and not only inferred */
 	struct hsnap_vec(uint32_t) queue, doubtful;
 	struct hsnap_vec(struct waiting) waiting;
+	size_t waited, doubted;    /* of them: sure ones and doubtful ones that had their turn */
+	struct hsnap_vec(struct handle) handles;
+	size_t handled, walked;    /* of handles, and of work->parts */
+	struct hsnap_keymap parts; /* {address, type} */
+	bool *inside;              /* one a type: objects of it lie within blocks, so no block is one */
 	struct hsnap_vec(struct odd) odd;
 	size_t taken;             /* of odd: those that had their turn */
 	struct fits *fits;        /* one a type */
@@ -65,6 +82,9 @@ static void push_deinit(struct push *push)
 	hsnap_vec_deinit(&push->doubtful);
 	hsnap_vec_deinit(&push->waiting);
 	hsnap_vec_deinit(&push->odd);
+	hsnap_vec_deinit(&push->handles);
+	hsnap_keymap_deinit(&push->parts);
+	free(push->inside);
 	hsnap_inners_deinit(&push->inners);
 	free(push->fits);
 	hsnap_keymap_deinit(&push->more);
@@ -142,10 +162,51 @@ static void note_odd(struct push *push, uint32_t b, hsnap_dtype_id type)
 		push->failed = true;
 }
 
+/* Does it have pointers to anything but its own like?  The links of a list lead to links. */
+static bool leads_on(struct push *push, hsnap_dtype_id type)
+{
+	const struct hsnap_plan *plan = hsnap_plan_of(&push->work->plans, type);
+	for (uint32_t i = 0; i < plan->num; i++)
+		if (plan->slots[i].type != type)
+			return true;
+	return false;
+}
+
+/*
+ * An object within a block, or one at its start that is smaller: it has no name to give, but pointers
+ * that are as good as any.
+ */
+static void note_part(struct push *push, uint32_t b, hsnap_dtype_id type, uint64_t address)
+{
+	struct hsnap_work *work = push->work;
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
+	struct hsnap_part part = { .address = address, .type = type, .block = b, .sure = push->sure };
+	uint64_t start = hsnap_object_start(work, b), size = hsnap_object_room(work, b);
+	bool is_new;
+	if (dtype->kind != HSNAP_DTYPE_STRUCT || !dtype->size || address % 8 || !hsnap_part_counts(work, &part) ||
+	    address < start || dtype->size > size || address - start > size - dtype->size || work->parts.num >= MAX_PARTS ||
+	    !leads_on(push, type))
+		return;
+	if (!hsnap_keymap_at(&push->parts, (struct hsnap_key){ address, type }, &is_new) ||
+	    (is_new && !hsnap_vec_push(&work->parts, part)))
+		push->failed = true;
+}
+
+/*
+ * An object with a flexible tail fits whatever it is the first of: a page of a pool.  Where others of its
+ * type lie within blocks it names none.
+ */
+static bool is_pool_item(struct push *push, uint32_t b, hsnap_dtype_id type)
+{
+	const struct hsnap_plan *plan = hsnap_plan_of(&push->work->plans, type);
+	uint64_t size = hsnap_object_room(push->work, b);
+	return plan->tail && push->inside[type] && size / 2 >= hsnap_dtype(push->work->symbols, type)->size;
+}
+
 static void push_object(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_evidence evidence)
 {
 	struct hsnap_work *work = push->work;
-	enum hsnap_form form = hsnap_fit(work, b, type);
+	enum hsnap_form form = is_pool_item(push, b, type) ? HSNAP_FORM_NONE : hsnap_fit(work, b, type);
 	if (form != HSNAP_FORM_ONE && hsnap_is_odd(work, b, type))
 		note_odd(push, b, type);
 	push->fits[type].good += form == HSNAP_FORM_ONE;
@@ -156,6 +217,8 @@ static void push_object(struct push *push, uint32_t b, hsnap_dtype_id type, enum
 		evidence = evidence_of_run(push, b, type);
 	if (form && evidence)
 		claim(push, b, type, form, evidence);
+	else
+		note_part(push, b, type, hsnap_object_start(work, b));
 }
 
 /* A pointer to one object or a run of them; an array type stands for its elements. */
@@ -233,11 +296,20 @@ static void visit(void *context, const struct hsnap_found *found)
 		return;
 	if (!is_start(push->work, b, found->value)) {
 		note_inner(push, b, found); /* it names a member, and not the block */
+		if (found->kind == HSNAP_SLOT_POINTER) {
+			push->inside[found->type] = true;
+			note_part(push, b, found->type, found->value);
+		}
 		return;
 	}
+	hsnap_dtype_id alias = push->work->aliases[found->type];
 	switch (found->kind) {
 	case HSNAP_SLOT_POINTER:
-		push_pointer(push, b, found->type, HSNAP_EVIDENCE_POINTER);
+		if (!alias)
+			push_pointer(push, b, found->type, HSNAP_EVIDENCE_POINTER);
+		else if (push->work->claims[b].evidence < HSNAP_EVIDENCE_ALIAS &&
+			 !hsnap_vec_push(&push->handles, (struct handle){ b, alias }))
+			push->failed = true;
 		break;
 	case HSNAP_SLOT_NODE:
 		push_node(push, b, found->type);
@@ -266,6 +338,23 @@ static void drain(struct push *push)
 	}
 }
 
+/* Does it point to such an object within a block? */
+static bool is_inside(struct push *push, uint64_t value, hsnap_dtype_id type)
+{
+	struct hsnap_work *work = push->work;
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
+	uint32_t b = dtype->kind == HSNAP_DTYPE_STRUCT && dtype->size && value % 8 == 0
+			     ? hsnap_block_index_find(&work->index, value, &push->hint) : HSNAP_NO_BLOCK;
+	if (b == HSNAP_NO_BLOCK)
+		return false;
+	struct hsnap_part part = { .block = b };
+	uint64_t offset = value - hsnap_object_start(work, b), size = hsnap_object_room(work, b);
+	bool found = offset && dtype->size <= size && offset <= size - dtype->size && hsnap_part_counts(work, &part) &&
+		     hsnap_is_object(work, type, value);
+	push->inside[type] |= found;
+	return found;
+}
+
 /* Is every word of the block null or a pointer such as it is said to hold? */
 static bool all_targets(struct push *push, const struct waiting *waiting)
 {
@@ -278,7 +367,7 @@ static bool all_targets(struct push *push, const struct waiting *waiting)
 	hsnap_window_open(&push->walk.reader, start, start + size);
 	for (uint64_t at = 0; at + 8 <= size; at += 8)
 		if (!hsnap_window_word(&push->walk.reader, start + at, &word) ||
-		    !hsnap_is_target(push->work, word, type, &push->hint))
+		    !(hsnap_is_target(push->work, word, type, &push->hint) || is_inside(push, word, type)))
 			return false;
 	return size >= 8;
 }
@@ -300,15 +389,14 @@ static void take_one(struct push *push, const struct waiting *waiting)
  * places lead to come first, also the ones found on the way. */
 static void take_waiting(struct push *push)
 {
-	size_t sure = 0, doubtful = 0;
 	while (!push->failed) {
-		while (sure < push->waiting.num && !push->waiting.items[sure].sure)
-			sure++;
-		while (doubtful < push->waiting.num && push->waiting.items[doubtful].sure)
-			doubtful++;
-		if (sure == push->waiting.num && doubtful == push->waiting.num)
+		while (push->waited < push->waiting.num && !push->waiting.items[push->waited].sure)
+			push->waited++;
+		while (push->doubted < push->waiting.num && push->waiting.items[push->doubted].sure)
+			push->doubted++;
+		if (push->waited == push->waiting.num && push->doubted == push->waiting.num)
 			break;
-		struct waiting waiting = push->waiting.items[sure < push->waiting.num ? sure++ : doubtful++];
+		struct waiting waiting = push->waiting.items[push->waited < push->waiting.num ? push->waited++ : push->doubted++];
 		take_one(push, &waiting);
 	}
 }
@@ -353,12 +441,37 @@ static void take_odd(struct push *push)
 	}
 }
 
-/* All that the queue and what it leads to have to say. */
+/* Objects in blocks that have no name by now: their pointers are declared as well. */
+static void walk_parts(struct push *push)
+{
+	struct hsnap_work *work = push->work;
+	for (; push->walked < work->parts.num && !push->failed; push->walked++) {
+		struct hsnap_part part = work->parts.items[push->walked];
+		if (!hsnap_part_counts(work, &part) || !hsnap_is_object(work, part.type, part.address))
+			continue;
+		push->sure = part.sure;
+		hsnap_walk_object(&push->walk, part.type, part.address, part.address + hsnap_dtype(work->symbols, part.type)->size);
+		drain(push);
+		take_waiting(push);
+	}
+}
+
+/* All that the queues and what they lead to have to say; opaque handles when all else is said. */
 static void settle(struct push *push)
 {
 	drain(push);
 	take_waiting(push);
 	take_odd(push);
+	walk_parts(push);
+	for (; push->handled < push->handles.num && !push->failed; push->handled++) {
+		struct handle handle = push->handles.items[push->handled];
+		push->sure = true; /* what it says is inferred in any case */
+		push_pointer(push, handle.block, handle.type, HSNAP_EVIDENCE_ALIAS);
+		drain(push);
+		take_waiting(push);
+		take_odd(push);
+		walk_parts(push);
+	}
 }
 
 static void take_inferred(struct push *push, const struct hsnap_inferred_list *list, enum hsnap_evidence evidence)
@@ -410,6 +523,23 @@ static enum hsnap_code infer(struct push *push, struct hsnap_error *err)
 	return code;
 }
 
+/* Blocks that only void pointers lead to; they may hold more of these. */
+static enum hsnap_code take_landings(struct push *push, struct hsnap_error *err)
+{
+	enum hsnap_code code = HSNAP_OK;
+	bool any = true;
+	for (unsigned round = 0; round < LANDING_ROUNDS && any && !code && !push->failed; round++) {
+		struct hsnap_landed_list list = { 0 };
+		code = hsnap_find_landings(push->work, &list, err);
+		any = list.num;
+		for (size_t i = 0; i < list.num && !code; i++)
+			claim(push, list.items[i].block, list.items[i].type, HSNAP_FORM_ONE, HSNAP_EVIDENCE_LANDING);
+		hsnap_vec_deinit(&list);
+		settle(push);
+	}
+	return code;
+}
+
 enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *err)
 {
 	if (!work->symbols)
@@ -421,7 +551,8 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 			return hsnap_no_memory(err);
 	}
 	push.fits = calloc(work->symbols->types.num, sizeof(*push.fits));
-	if (!push.fits)
+	push.inside = calloc(work->symbols->types.num, sizeof(*push.inside));
+	if (!push.fits || !push.inside)
 		return hsnap_no_memory(err);
 	hsnap_walk_init(&push.walk, work, visit, &push);
 	push.sure = true; /* of a variable is declared what it is */
@@ -432,6 +563,8 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 			walk_block(&push, b);
 	settle(&push);
 	enum hsnap_code code = infer(&push, err);
+	if (!code)
+		code = take_landings(&push, err);
 	if (code)
 		return code;
 	return push.failed || work->plans.failed || work->losers.failed ? hsnap_no_memory(err) : HSNAP_OK;

@@ -54,3 +54,56 @@ bool hsnap_is_run(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type, uint
 		hsnap_walk_object(&walk, type, start + n * each, start + (n + 1) * each);
 	return !check.bad;
 }
+
+bool hsnap_is_telling(const struct hsnap_work *work, hsnap_dtype_id type)
+{
+	uint8_t kind = hsnap_dtype(work->symbols, type)->kind;
+	return kind == HSNAP_DTYPE_STRUCT || kind == HSNAP_DTYPE_UNION || kind == HSNAP_DTYPE_FUNCTION;
+}
+
+/* Code that was made at run time lies in mappings of its own. */
+static bool is_code(const struct hsnap_work *work, uint64_t value)
+{
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(work->target, value);
+	return mapping && mapping->prot & HSNAP_PROT_EXEC;
+}
+
+bool hsnap_may_point(struct hsnap_work *work, uint64_t value, hsnap_dtype_id type, uint32_t *hint)
+{
+	if (hsnap_dtype(work->symbols, type)->kind == HSNAP_DTYPE_FUNCTION)
+		return is_code(work, value);
+	if (!hsnap_is_telling(work, type))
+		return hsnap_is_target(work, value, type, hint);
+	uint32_t b = hsnap_block_index_find(&work->index, value, hint);
+	if (b == HSNAP_NO_BLOCK)
+		return hsnap_target_module(work->target, value) != NULL;
+	const struct hsnap_block *block = &work->heap->blocks.items[b];
+	const struct hsnap_claim *claim = &work->claims[b];
+	uint64_t offset = value - block->address, size = hsnap_dtype(work->symbols, type)->size;
+	if (value % 8 || size > hsnap_block_size(block) || offset > hsnap_block_size(block) - size)
+		return false;
+	return offset || claim->evidence < HSNAP_EVIDENCE_POINTER || claim->form != HSNAP_FORM_ONE ||
+	       hsnap_starts_with(&work->plans, claim->type, type) || hsnap_starts_with(&work->plans, type, claim->type);
+}
+
+static void check_telling(void *context, const struct hsnap_found *found)
+{
+	struct check *check = context;
+	check->bad = check->bad || (hsnap_is_telling(check->work, found->type) &&
+				    !hsnap_may_point(check->work, found->value, found->type, &check->hint));
+}
+
+bool hsnap_is_object(struct hsnap_work *work, hsnap_dtype_id type, uint64_t address)
+{
+	struct check check = { .work = work };
+	struct hsnap_walk walk;
+	hsnap_walk_init(&walk, work, check_telling, &check);
+	hsnap_walk_object(&walk, type, address, address + hsnap_dtype(work->symbols, type)->size);
+	return !check.bad;
+}
+
+bool hsnap_part_counts(const struct hsnap_work *work, const struct hsnap_part *part)
+{
+	const struct hsnap_claim *claim = &work->claims[part->block];
+	return claim->evidence < HSNAP_EVIDENCE_RUN || claim->form == HSNAP_FORM_BYTES;
+}

@@ -43,10 +43,10 @@ static void walk_container(struct hsnap_walk *walk, const struct hsnap_slot *slo
 }
 
 static void visit_slot(struct hsnap_walk *walk, const struct hsnap_slot *slot, uint64_t at, uint64_t end,
-		       uint64_t offset)
+		       uint64_t offset, bool in_array)
 {
 	struct hsnap_found found = { .offset = offset, .value = word_at(walk, at, end), .type = slot->type,
-				     .kind = slot->kind };
+				     .kind = slot->kind, .in_array = in_array };
 	/* The head of a ring of nodes is none. */
 	if (!found.value || (slot->kind == HSNAP_SLOT_NODE && walk->work->heads.table &&
 			     hsnap_keymap_get(&walk->work->heads, (struct hsnap_key){ found.value, 0 })))
@@ -67,7 +67,7 @@ static void walk_plan(struct hsnap_walk *walk, hsnap_dtype_id type, uint64_t add
 		if (slot->kind == HSNAP_SLOT_CONTAINER)
 			walk_container(walk, slot, at, end, offset + slot->offset, depth);
 		else if (slot->kind != HSNAP_SLOT_EACH)
-			visit_slot(walk, slot, at, end, offset + slot->offset);
+			visit_slot(walk, slot, at, end, offset + slot->offset, depth > 0);
 		if (slot->kind != HSNAP_SLOT_EACH)
 			continue;
 		uint64_t each = hsnap_dtype(walk->work->symbols, slot->type)->size;

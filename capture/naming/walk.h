@@ -17,6 +17,7 @@ struct hsnap_found {
 	uint64_t first, live; /* BODY: bytes in use lie from value + first to value + live */
 	hsnap_dtype_id type; /* POINTER, NODE: what it points to; else: of the elements */
 	uint8_t kind;        /* POINTER, NODE or BODY */
+	bool in_array;       /* it stands in an array within its object */
 };
 
 struct hsnap_walk {

@@ -40,6 +40,14 @@ struct hsnap_body {
 	uint64_t first, live;
 };
 
+/* An object that a declared pointer finds within a block whose size it does not explain. */
+struct hsnap_part {
+	uint64_t address;
+	hsnap_dtype_id type;
+	uint32_t block;
+	bool sure; /* who points to it is known and not only inferred */
+};
+
 enum hsnap_holder_kind {
 	HSNAP_HOLDER_NONE,
 	HSNAP_HOLDER_MEMBER,   /* the member of type a at offset b */
@@ -103,7 +111,9 @@ struct hsnap_work {
 	uint32_t *body_of;                                   /* one a block: 1 + index into bodies, or 0 */
 	struct hsnap_losers losers;                          /* of claims */
 	struct hsnap_keymap heads;                           /* addresses of rings' heads that are starts of blocks */
+	struct hsnap_vec(struct hsnap_part) parts;           /* typed places in blocks without a name */
 	struct hsnap_plans plans;                            /* of the types of symbols */
+	hsnap_dtype_id *aliases;                             /* one a type: what an opaque one is, or 0; NULL without symbols */
 	struct hsnap_vec(struct hsnap_holder) holders;       /* [0] none */
 	struct hsnap_vec(struct hsnap_segment) segments;     /* in the order in which they become roots */
 	struct hsnap_vec(struct hsnap_half_edge) root_edges; /* of segments, one after the other */

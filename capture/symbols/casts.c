@@ -29,9 +29,11 @@ struct place {
 	struct hsnap_location location;
 };
 
+/* A value in a register: where it came from, and whose it is known to be. */
 struct held {
 	hsnap_flow_end ends[MAX_HELD];
 	unsigned num;
+	uint32_t number; /* the same for copies of one value; 0: it has none yet */
 };
 
 struct live {
@@ -65,6 +67,7 @@ struct casts {
 	size_t next_place;
 	struct live live[HSNAP_STEP_REGS], in_memory;
 	struct held held[HSNAP_STEP_REGS];
+	uint32_t values; /* numbers given */
 	uint64_t cfa_pc;
 	struct hsnap_cfa cfa;
 	uint64_t unit_end; /* where the unit that libdwarf is at ends */
@@ -228,6 +231,15 @@ static void drop_ended(struct live *live, uint64_t pc)
 	live->num = kept;
 }
 
+/* The value of a register is the variable's: so are its copies, made before that could be told. */
+static void hold_copies(struct casts *casts, uint8_t reg, hsnap_flow_end end)
+{
+	uint32_t number = casts->held[reg].number;
+	for (unsigned i = 0; i < HSNAP_STEP_REGS; i++)
+		if (number && casts->held[i].number == number)
+			hold(&casts->held[i], end);
+}
+
 /* A variable begins to live in a register: it is whatever else is there. */
 static void begin_place(struct casts *casts, const struct place *place, uint64_t pc)
 {
@@ -240,6 +252,7 @@ static void begin_place(struct casts *casts, const struct place *place, uint64_t
 			add_same(casts, live->places[i]->end, place->end);
 		for (unsigned i = 0; i < held->num; i++)
 			add(casts, held->ends[i], place->end);
+		hold_copies(casts, place->location.number, place->end);
 	}
 	if (live->num < MAX_LIVE)
 		live->places[live->num++] = place;
@@ -355,7 +368,7 @@ static void forget(struct casts *casts, uint32_t registers)
 {
 	for (unsigned i = 0; i < HSNAP_STEP_REGS; i++)
 		if (registers >> i & 1)
-			casts->held[i].num = 0;
+			casts->held[i].num = casts->held[i].number = 0;
 }
 
 static void take_step(struct casts *casts, const struct hsnap_step *step, uint64_t low, uint64_t high)
@@ -365,6 +378,8 @@ static void take_step(struct casts *casts, const struct hsnap_step *step, uint64
 	uint8_t to = HSNAP_STEP_NONE;
 	switch (step->kind) {
 	case HSNAP_STEP_MOVE:
+		if (!casts->held[step->from].number)
+			casts->held[step->from].number = ++casts->values;
 		value = value_of(casts, step->from, pc);
 		to = step->to;
 		break;
@@ -405,8 +420,11 @@ static void take_step(struct casts *casts, const struct hsnap_step *step, uint64
 		break;
 	}
 	forget(casts, step->kind == HSNAP_STEP_CALL ? 0 : step->writes);
-	if (to < HSNAP_STEP_REGS)
+	if (to < HSNAP_STEP_REGS) {
 		casts->held[to] = value;
+		if (step->kind != HSNAP_STEP_MOVE)
+			casts->held[to].number = ++casts->values;
+	}
 	if (step->kind == HSNAP_STEP_JUMP || step->kind == HSNAP_STEP_RETURN)
 		forget(casts, ~0u);
 }

@@ -471,16 +471,34 @@ static bool looks_like(struct land *land, uint32_t b, hsnap_dtype_id type, bool 
 	return !look.misfit;
 }
 
-static void score_block(struct land *land, uint32_t b, hsnap_dtype_id type, struct score *score)
+/* How well a type suits a block. */
+enum suits { NOT, LARGER, EXACT };
+
+static enum suits suits_block(struct land *land, uint32_t b, hsnap_dtype_id type, bool *ret_used)
 {
 	const struct hsnap_claim *claim = &land->work->claims[b];
-	bool used = false;
-	/* What it has been named by something better it is; it is a run of them as well. */
-	bool good = is_named(land, b) ? claim->form == HSNAP_FORM_ONE && claim->type == type && looks_like(land, b, type, &used)
-				      : looks_like(land, b, type, &used);
-	score->fits += good;
-	score->uses += good && used;
-	score->exact += good && hsnap_fit(land->work, b, type) == HSNAP_FORM_ONE;
+	bool named_so = claim->form == HSNAP_FORM_ONE && claim->type == type;
+	*ret_used = false;
+	if ((is_named(land, b) && !named_so) || !looks_like(land, b, type, ret_used))
+		return NOT;
+	return hsnap_fit(land->work, b, type) == HSNAP_FORM_ONE ? EXACT : LARGER;
+}
+
+/* How all of a member's candidates suit a block.  Where one has its very size and pointers to show, it is none that is smaller. */
+static void suit_all(struct land *land, const struct member *member, uint32_t b, struct score *scores)
+{
+	enum suits suits[MAX_CANDIDATES];
+	bool used[MAX_CANDIDATES], any = false;
+	for (uint32_t i = 0; i < member->num; i++) {
+		suits[i] = suits_block(land, b, land->candidates.items[member->first + i], &used[i]);
+		any |= suits[i] == EXACT && used[i];
+	}
+	for (uint32_t i = 0; i < member->num; i++) {
+		bool fits = suits[i] == EXACT || (suits[i] == LARGER && !any);
+		scores[i].fits += fits;
+		scores[i].uses += fits && used[i];
+		scores[i].exact += suits[i] == EXACT;
+	}
 }
 
 static void see_total(struct land *land, uint32_t member, uint32_t b, bool at_start)
@@ -501,8 +519,8 @@ static void see_scores(struct land *land, uint32_t member, uint32_t b, bool at_s
 		return;
 	const struct member *m = &land->members.items[member];
 	group->looked++;
-	for (uint32_t i = 0; at_start && i < m->num; i++) /* what points past a header fits nobody */
-		score_block(land, b, land->candidates.items[m->first + i], &land->scores.items[group->first_score + i]);
+	if (at_start) /* what points past a header fits nobody */
+		suit_all(land, m, b, &land->scores.items[group->first_score]);
 }
 
 static bool is_most(uint32_t part, uint32_t all)
@@ -548,9 +566,14 @@ static void start_counting(struct land *land)
 static void see_chosen(struct land *land, uint32_t member, uint32_t b, bool at_start)
 {
 	struct group *group = group_of(land, member);
-	bool used;
-	if (!group || !group->chosen || !at_start || is_named(land, b) || !looks_like(land, b, group->chosen, &used))
+	if (!group || !group->chosen || !at_start || is_named(land, b))
 		return;
+	const struct member *m = &land->members.items[member];
+	struct score scores[MAX_CANDIDATES] = { 0 };
+	suit_all(land, m, b, scores);
+	for (uint32_t i = 0; i < m->num; i++)
+		if (land->candidates.items[m->first + i] == group->chosen && !scores[i].fits)
+			return;
 	if (!land->counted[b])
 		land->counted[b] = group->chosen;
 	else if (land->counted[b] != group->chosen)

@@ -48,6 +48,8 @@ void world_destroy(struct world *w)
 	hsnap_vec_deinit(&w->symbols.locals);
 	hsnap_vec_deinit(&w->symbols.results);
 	hsnap_vec_deinit(&w->symbols.classes);
+	hsnap_vec_deinit(&w->symbols.aliases);
+	hsnap_vec_deinit(&w->symbols.landings);
 	hsnap_snapshot_destroy(w->snapshot);
 	free(w);
 }
@@ -147,6 +149,18 @@ void world_variable(struct world *w, const char *name, uint64_t address, hsnap_d
 	struct hsnap_dvariable variable = { .name = world_string(w, name), .source = world_string(w, "app.c:7"),
 					    .module = 1, .address = address, .type = type, .external = true };
 	cr_assert(hsnap_vec_push(&w->symbols.variables, variable));
+}
+
+void world_alias(struct world *w, hsnap_dtype_id opaque, hsnap_dtype_id type, uint32_t sites, uint32_t against)
+{
+	struct hsnap_dalias alias = { opaque, type, sites, against };
+	cr_assert(hsnap_vec_push(&w->symbols.aliases, alias));
+}
+
+void world_landing(struct world *w, hsnap_dtype_id holder, uint64_t offset, hsnap_dtype_id type)
+{
+	struct hsnap_dlanding landing = { holder, offset, type, 1 };
+	cr_assert(hsnap_vec_push(&w->symbols.landings, landing));
 }
 
 struct hsnap_dpc *world_pc(struct world *w, uint64_t pc, const char *function)

@@ -57,6 +57,10 @@ void world_members(struct world *w, hsnap_dtype_id type, size_t num, const struc
 void world_arguments(struct world *w, hsnap_dtype_id type, size_t num, const hsnap_dtype_id *arguments);
 void world_variable(struct world *w, const char *name, uint64_t address, hsnap_dtype_id type);
 
+/* What the code takes an opaque type for; what it finds at a member.  In rising order of the first types. */
+void world_alias(struct world *w, hsnap_dtype_id opaque, hsnap_dtype_id type, uint32_t sites, uint32_t against);
+void world_landing(struct world *w, hsnap_dtype_id holder, uint64_t offset, hsnap_dtype_id type);
+
 /* A PC's answer: one function, and who gets the result.  PCs must come in rising order. */
 struct hsnap_dpc *world_pc(struct world *w, uint64_t pc, const char *function);
 void world_result(struct world *w, hsnap_dtype_id pointee, bool declared_void); /* of the last PC */

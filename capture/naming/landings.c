@@ -24,6 +24,8 @@
 #define FEW_BLOCKS 4      /* fewer are no evidence */
 #define MAX_LOOKED 2048u  /* of one group's blocks, evenly spread, about */
 #define MAX_NUMBERS 64    /* words of a type that are checked */
+#define FEW_BYTES 32      /* of an object within a block: smaller ones are links */
+#define MAX_INSIDE ((size_t)1 << 20)
 #define MAX_BEHIND 8      /* times an object's size that its block may have: text behind it, say */
 #define MANY UINT32_MAX   /* more than one place points to it */
 
@@ -57,6 +59,7 @@ struct group {
 	uint32_t member;
 	uint32_t total;   /* blocks that the members lead to */
 	uint32_t unnamed; /* of them: without a name yet */
+	uint32_t inside;  /* of them: not to their starts */
 	uint32_t seen;    /* when it is their turn to be looked at */
 	uint32_t looked;  /* that were looked at */
 	uint32_t first_score;
@@ -87,6 +90,8 @@ struct land {
 	struct hsnap_vec(struct group) groups;
 	struct hsnap_vec(struct score) scores;
 	uint32_t place;       /* that is walked */
+	hsnap_dtype_id part;  /* of an object within the place that is walked; 0: it is all of it */
+	struct hsnap_landed_list *inside; /* where objects within blocks are kept */
 	bool any;             /* a block without a name was met */
 	bool failed;          /* out of memory */
 };
@@ -218,7 +223,14 @@ static const struct slots *slots_of(struct land *land, hsnap_dtype_id type)
 
 /* --- what the members of all typed places lead to --- */
 
-typedef void see_target(struct land *land, uint32_t member, uint32_t block, bool at_start);
+/* What a member leads to: a block, or an address within it. */
+struct target {
+	uint32_t block;
+	uint64_t address;
+	bool at_start;
+};
+
+typedef void see_target(struct land *land, uint32_t member, const struct target *target);
 
 static void walk_object(struct land *land, const struct slots *slots, uint64_t address, uint64_t end, see_target *see)
 {
@@ -227,8 +239,10 @@ static void walk_object(struct land *land, const struct slots *slots, uint64_t a
 		if (at >= end || end - at < 8 || !hsnap_window_word(&land->reader, at, &word))
 			continue;
 		uint32_t b = hsnap_block_index_find(&land->work->index, word, &land->hint);
-		if (b != HSNAP_NO_BLOCK)
-			see(land, slots->items[i].member, b, land->work->heap->blocks.items[b].address == word);
+		if (b == HSNAP_NO_BLOCK)
+			continue;
+		struct target target = { b, word, land->work->heap->blocks.items[b].address == word };
+		see(land, slots->items[i].member, &target);
 	}
 }
 
@@ -256,6 +270,13 @@ static void walk_all(struct land *land, see_target *see)
 			walk_place(land, claim->type, claim->form == HSNAP_FORM_RUN, address,
 				   address + hsnap_live_bytes(work, b), see);
 	}
+	for (size_t i = 0; i < work->parts.num && !land->failed; i++) {
+		const struct hsnap_part *part = &work->parts.items[i];
+		land->place = part->block;
+		if (slots_of(land, part->type)->num && hsnap_part_counts(work, part) && hsnap_is_object(work, part->type, part->address))
+			walk_place(land, part->type, false, part->address,
+				   part->address + hsnap_dtype(work->symbols, part->type)->size, see);
+	}
 	for (uint32_t s = 0; s < work->segments.num && !land->failed; s++) {
 		const struct hsnap_segment *segment = &work->segments.items[s];
 		land->place = work->num_blocks + s;
@@ -270,10 +291,10 @@ static bool is_named(const struct land *land, uint32_t b)
 	return land->work->claims[b].evidence >= HSNAP_EVIDENCE_LANDING;
 }
 
-static void see_unnamed(struct land *land, uint32_t member, uint32_t b, bool at_start)
+static void see_unnamed(struct land *land, uint32_t member, const struct target *target)
 {
 	(void)member;
-	land->any |= at_start && !is_named(land, b);
+	land->any |= !is_named(land, target->block);
 }
 
 /* --- containers --- */
@@ -323,19 +344,19 @@ static void see_link(void *context, const struct hsnap_found *found)
 		return;
 	bool pointers;
 	hsnap_dtype_id type = type_of_place(land, &pointers);
+	bool same = land->part ? found->type == land->part : type && work->claims[b].type == type;
 	/* Void pointers join nothing: it is what they lead to that is asked. */
-	if (found->type && (pointers || found->in_array || (type && work->claims[b].type == type)))
+	if (found->type && (pointers || found->in_array || same))
 		join(land, land->place, b);
 	else
 		note_holder(land, b);
 }
 
 /* Arms of unions are no declared pointers. */
-static void see_holder(struct land *land, uint32_t member, uint32_t b, bool at_start)
+static void see_holder(struct land *land, uint32_t member, const struct target *target)
 {
 	(void)member;
-	(void)at_start;
-	note_holder(land, b);
+	note_holder(land, target->block);
 }
 
 static void find_containers(struct land *land)
@@ -349,6 +370,15 @@ static void find_containers(struct land *land)
 		land->place = b;
 		hsnap_walk_block(&walk, b);
 	}
+	for (size_t i = 0; i < work->parts.num; i++) {
+		const struct hsnap_part *part = &work->parts.items[i];
+		land->place = part->block;
+		land->part = part->type;
+		if (hsnap_part_counts(work, part) && hsnap_is_object(work, part->type, part->address))
+			hsnap_walk_object(&walk, part->type, part->address,
+					  part->address + hsnap_dtype(work->symbols, part->type)->size);
+	}
+	land->part = 0;
 	for (uint32_t s = 0; s < work->segments.num; s++) {
 		land->place = work->num_blocks + s;
 		hsnap_walk_segment(&walk, &work->segments.items[s]);
@@ -446,23 +476,24 @@ static void see_pointer(void *context, const struct hsnap_found *found)
 		look->misfit = true; /* others may be numbers in disguise */
 }
 
-/* Can the block begin with the type, by what it holds?  A number there is never a block's very address. */
-static bool looks_like(struct land *land, uint32_t b, hsnap_dtype_id type, bool *ret_used)
+/* Can an object of the type be there, by what it holds?  A number of it is never a block's very address. */
+static bool looks_like(struct land *land, const struct target *target, hsnap_dtype_id type, bool *ret_used)
 {
 	struct hsnap_work *work = land->work;
-	const struct hsnap_block *block = &work->heap->blocks.items[b];
+	const struct hsnap_block *block = &work->heap->blocks.items[target->block];
 	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
 	const struct numbers *numbers = numbers_of(land, type);
 	struct look look = { .land = land };
 	struct hsnap_walk walk;
 	uint64_t word;
-	uint64_t size = hsnap_block_size(block);
-	if (!dtype->size || dtype->size > size || size / MAX_BEHIND > dtype->size)
+	uint64_t size = hsnap_block_size(block), offset = target->address - block->address;
+	size = offset < size ? size - offset : 0;
+	if (!dtype->size || dtype->size > size || size / MAX_BEHIND > dtype->size || target->address % 8)
 		return false;
 	hsnap_walk_init(&walk, work, see_pointer, &look);
-	hsnap_walk_object(&walk, type, block->address, block->address + dtype->size);
+	hsnap_walk_object(&walk, type, target->address, target->address + dtype->size);
 	for (uint32_t i = 0; i < numbers->num && !look.misfit; i++) {
-		uint64_t at = block->address + numbers->words[i];
+		uint64_t at = target->address + numbers->words[i];
 		uint32_t other = hsnap_window_word(&walk.reader, at, &word)
 					 ? hsnap_block_index_find(&work->index, word, &look.hint) : HSNAP_NO_BLOCK;
 		look.misfit = other != HSNAP_NO_BLOCK && work->heap->blocks.items[other].address == word;
@@ -474,23 +505,25 @@ static bool looks_like(struct land *land, uint32_t b, hsnap_dtype_id type, bool 
 /* How well a type suits a block. */
 enum suits { NOT, LARGER, EXACT };
 
-static enum suits suits_block(struct land *land, uint32_t b, hsnap_dtype_id type, bool *ret_used)
+static enum suits suits_target(struct land *land, const struct target *target, hsnap_dtype_id type, bool *ret_used)
 {
-	const struct hsnap_claim *claim = &land->work->claims[b];
-	bool named_so = claim->form == HSNAP_FORM_ONE && claim->type == type;
+	const struct hsnap_claim *claim = &land->work->claims[target->block];
+	bool named_so = target->at_start && claim->form == HSNAP_FORM_ONE && claim->type == type;
 	*ret_used = false;
-	if ((is_named(land, b) && !named_so) || !looks_like(land, b, type, ret_used))
+	if ((is_named(land, target->block) && !named_so) || !looks_like(land, target, type, ret_used))
 		return NOT;
-	return hsnap_fit(land->work, b, type) == HSNAP_FORM_ONE ? EXACT : LARGER;
+	if (!target->at_start)
+		return hsnap_dtype(land->work->symbols, type)->size >= FEW_BYTES ? LARGER : NOT;
+	return hsnap_fit(land->work, target->block, type) == HSNAP_FORM_ONE ? EXACT : LARGER;
 }
 
-/* How all of a member's candidates suit a block.  Where one has its very size and pointers to show, it is none that is smaller. */
-static void suit_all(struct land *land, const struct member *member, uint32_t b, struct score *scores)
+/* How all of a member's candidates suit a target.  Where one has its very size and pointers to show, it is none that is smaller. */
+static void suit_all(struct land *land, const struct member *member, const struct target *target, struct score *scores)
 {
 	enum suits suits[MAX_CANDIDATES];
 	bool used[MAX_CANDIDATES], any = false;
 	for (uint32_t i = 0; i < member->num; i++) {
-		suits[i] = suits_block(land, b, land->candidates.items[member->first + i], &used[i]);
+		suits[i] = suits_target(land, target, land->candidates.items[member->first + i], &used[i]);
 		any |= suits[i] == EXACT && used[i];
 	}
 	for (uint32_t i = 0; i < member->num; i++) {
@@ -501,26 +534,25 @@ static void suit_all(struct land *land, const struct member *member, uint32_t b,
 	}
 }
 
-static void see_total(struct land *land, uint32_t member, uint32_t b, bool at_start)
+static void see_total(struct land *land, uint32_t member, const struct target *target)
 {
 	struct group *group = group_of(land, member);
-	if (!group || !is_first(land, group, b))
+	if (!group || !is_first(land, group, target->block))
 		return;
 	group->total++;
-	group->unnamed += at_start && !is_named(land, b);
+	group->inside += !target->at_start;
+	group->unnamed += !is_named(land, target->block);
 }
 
-static void see_scores(struct land *land, uint32_t member, uint32_t b, bool at_start)
+static void see_scores(struct land *land, uint32_t member, const struct target *target)
 {
 	struct group *group = group_of(land, member);
-	if (!group || !group->unnamed || group->total < FEW_BLOCKS || !is_first(land, group, b))
+	if (!group || !group->unnamed || group->total < FEW_BLOCKS || !is_first(land, group, target->block))
 		return;
 	if (group->seen++ % (group->total / MAX_LOOKED + 1))
 		return;
-	const struct member *m = &land->members.items[member];
 	group->looked++;
-	if (at_start) /* what points past a header fits nobody */
-		suit_all(land, m, b, &land->scores.items[group->first_score]);
+	suit_all(land, &land->members.items[member], target, &land->scores.items[group->first_score]);
 }
 
 static bool is_most(uint32_t part, uint32_t all)
@@ -543,7 +575,8 @@ static void choose(struct land *land, struct group *group)
 		hsnap_dtype_id type = land->candidates.items[m->first + i];
 		const struct hsnap_plan *plan = hsnap_plan_of(&land->work->plans, type);
 		bool sole = m->num == 1 && !plan->num && !plan->tail && score->exact == group->looked;
-		bool borne = (uint64_t)score->uses * 2 >= group->looked && (uint64_t)score->exact * 10 >= group->looked;
+		bool sized = (uint64_t)score->exact * 10 >= group->looked || group->inside == group->total;
+		bool borne = sized && (uint64_t)score->uses * 2 >= group->looked;
 		if (!is_most(score->fits, group->looked) || !(sole || borne))
 			continue;
 		good = type;
@@ -562,19 +595,29 @@ static void start_counting(struct land *land)
 		land->counted[b] = 0;
 }
 
-/* Two containers that lead to one block and disagree say nothing of it. */
-static void see_chosen(struct land *land, uint32_t member, uint32_t b, bool at_start)
+static void add_inside(struct land *land, const struct target *target, hsnap_dtype_id type)
 {
+	if (land->inside->num < MAX_INSIDE &&
+	    !hsnap_vec_push(land->inside, (struct hsnap_landed){ target->block, type, target->address }))
+		land->failed = true;
+}
+
+/* Two containers that lead to one block and disagree say nothing of it. */
+static void see_chosen(struct land *land, uint32_t member, const struct target *target)
+{
+	uint32_t b = target->block;
 	struct group *group = group_of(land, member);
-	if (!group || !group->chosen || !at_start || is_named(land, b))
+	if (!group || !group->chosen || is_named(land, b))
 		return;
 	const struct member *m = &land->members.items[member];
 	struct score scores[MAX_CANDIDATES] = { 0 };
-	suit_all(land, m, b, scores);
+	suit_all(land, m, target, scores);
 	for (uint32_t i = 0; i < m->num; i++)
 		if (land->candidates.items[m->first + i] == group->chosen && !scores[i].fits)
 			return;
-	if (!land->counted[b])
+	if (!target->at_start)
+		add_inside(land, target, group->chosen);
+	else if (!land->counted[b])
 		land->counted[b] = group->chosen;
 	else if (land->counted[b] != group->chosen)
 		land->counted[b] = MANY;
@@ -588,9 +631,10 @@ static enum hsnap_code decide(struct land *land, struct hsnap_landed_list *ret, 
 	for (size_t i = 0; i < land->groups.num; i++)
 		choose(land, &land->groups.items[i]);
 	start_counting(land);
+	land->inside = ret;
 	walk_all(land, see_chosen);
 	for (uint32_t b = 0; b < land->work->num_blocks && !land->failed; b++)
-		if (land->counted[b] && land->counted[b] != MANY && !hsnap_vec_push(ret, (struct hsnap_landed){ b, land->counted[b] }))
+		if (land->counted[b] && land->counted[b] != MANY && !hsnap_vec_push(ret, (struct hsnap_landed){ b, land->counted[b], land->work->heap->blocks.items[b].address }))
 			land->failed = true;
 	return land->failed ? hsnap_no_memory(err) : HSNAP_OK;
 }

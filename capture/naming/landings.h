@@ -8,10 +8,11 @@
 /* One a type: what pointers to the opaque one lead to; 0: not known.  NULL: out of memory.  To be freed. */
 hsnap_dtype_id *hsnap_find_aliases(const struct hsnap_plans *plans);
 
-/* A block that one owner's pointers of no type say to be of a type. */
+/* An object that one container's pointers of no type lead to: a block, or within one. */
 struct hsnap_landed {
 	uint32_t block;
 	hsnap_dtype_id type;
+	uint64_t address;
 };
 struct hsnap_landed_list hsnap_vec_body(struct hsnap_landed);
 
@@ -24,7 +25,7 @@ struct hsnap_landed_list hsnap_vec_body(struct hsnap_landed);
  * no better name.  It fits where its pointers are null or lead to what they may, and where no
  * number of it is a block's address.
  *
- * @param[out] ret  blocks in no order, each once
+ * @param[out] ret  in no order; blocks once, objects within blocks perhaps several times
  * Cost: nothing where no such member leads to a block without a name; else a walk over all typed
  * blocks and 12 bytes a block meanwhile.
  */

@@ -523,18 +523,27 @@ static enum hsnap_code infer(struct push *push, struct hsnap_error *err)
 	return code;
 }
 
-/* Blocks that only void pointers lead to; they may hold more of these. */
+/* Blocks and objects within them that only void pointers lead to; they may hold more of these. */
 static enum hsnap_code take_landings(struct push *push, struct hsnap_error *err)
 {
 	enum hsnap_code code = HSNAP_OK;
 	bool any = true;
 	for (unsigned round = 0; round < LANDING_ROUNDS && any && !code && !push->failed; round++) {
 		struct hsnap_landed_list list = { 0 };
+		size_t parts = push->work->parts.num, blocks = 0;
 		code = hsnap_find_landings(push->work, &list, err);
-		any = list.num;
-		for (size_t i = 0; i < list.num && !code; i++)
-			claim(push, list.items[i].block, list.items[i].type, HSNAP_FORM_ONE, HSNAP_EVIDENCE_LANDING);
+		push->sure = false;
+		for (size_t i = 0; i < list.num && !code; i++) {
+			const struct hsnap_landed *landed = &list.items[i];
+			if (hsnap_object_start(push->work, landed->block) != landed->address) {
+				note_part(push, landed->block, landed->type, landed->address);
+				continue;
+			}
+			claim(push, landed->block, landed->type, HSNAP_FORM_ONE, HSNAP_EVIDENCE_LANDING);
+			blocks++;
+		}
 		hsnap_vec_deinit(&list);
+		any = blocks || push->work->parts.num > parts;
 		settle(push);
 	}
 	return code;

@@ -352,3 +352,28 @@ Test(casts, objects_within_a_block_lead_on)
 	cr_expect_str_eq(world_rows(w), "1 88 bytes in g_head label; 1 char[] in cache.text proved; 1 Node proved", "%s", w->text);
 	world_destroy(w);
 }
+
+/* Pages of bytes with an object behind them, to which only a void pointer leads: it has no name to give, but a place. */
+Test(casts, void_members_may_lead_into_blocks)
+{
+	for (unsigned few = 0; few < 2; few++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		hsnap_dtype_id header = world_type(w, "header", STRUCT, 48);
+		MEMBERS(w, header, { "bytes", 0, t.byte_pointer }, { "owner", 8, t.node_pointer }, { "numbers", 16, world_array(w, t.number, 4) });
+		world_variable(w, "g_list", WORLD_DATA, t.node_pointer);
+		uint64_t at = WORLD_DATA;
+		for (unsigned i = 0; i < (few ? 3 : 10); i++) {
+			uint64_t node = world_block(w, 32, 0), page = world_block(w, 256 + 64, 0);
+			world_set(w, at, node);
+			world_set(w, node + 16, page + 256);
+			world_set(w, page + 256, page);
+			at = node;
+		}
+		world_landing(w, t.node, 16, header);
+		world_name(w);
+		cr_expect_eq(has_row(w, "10 char[] in header.bytes inferred"), !few, "%s", w->text);
+		cr_expect(!has_row(w, " header "), "%s", w->text);
+		world_destroy(w);
+	}
+}

@@ -100,8 +100,9 @@ static size_t merge_edges(struct hsnap_flow_edge *edges, size_t num, bool count)
 
 void hsnap_flows_end_function(struct hsnap_flows *flows)
 {
-	flows->edges.num = flows->done +
-			   merge_edges(flows->edges.items + flows->done, flows->edges.num - flows->done, false);
+	if (flows->edges.num > flows->done)
+		flows->edges.num = flows->done +
+				   merge_edges(flows->edges.items + flows->done, flows->edges.num - flows->done, false);
 	flows->done = flows->edges.num;
 }
 

@@ -35,12 +35,6 @@ if show; then
 	check "values without a pointer stay labels" row '104 bytes in Entry.value' 500 label
 	# Order would fit its blocks, Refund its own.
 	check "values of two kinds are not told apart by their sizes" none Order Refund Quota
-	explain_has() {
-		at=$("${BLOCKS:?the lister of blocks}" s.snap | awk -v type="$1" '{ at = $1; sub(/^[^ ]* [^ ]* [^ ]* /, "") } $0 == type { print at; exit }')
-		"$HEAPSNAP" why --explain "$at" --json s.snap | jq -e --arg evidence "$2" '.evidence == $evidence'
-	}
-	check "a handle's name says what it rests on" explain_has CursorState alias
-	check "and so does a table's value" explain_has Session landing
 fi
 rm -f s.snap
 start "$HEAPSNAP" run -- "$FIXTURES/handles/handles"

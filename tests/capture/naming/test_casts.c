@@ -41,7 +41,7 @@ Test(casts, what_is_contradicted_is_no_name)
 	struct world *w = handle_world(&opaque, &object);
 	world_alias(w, opaque, object, 9, 1);
 	world_name(w);
-	cr_expect_str_eq(world_rows(w), "2 unknown unknown; 1 24 bytes in g_session label", "%s", w->text);
+	cr_expect_str_eq(world_rows(w), "1 40 bytes behind g_session label; 1 32 bytes behind g_session label; 1 24 bytes in g_session label", "%s", w->text);
 	world_destroy(w);
 }
 

@@ -517,7 +517,8 @@ static enum suits suits_target(struct land *land, const struct target *target, h
 	return hsnap_fit(land->work, target->block, type) == HSNAP_FORM_ONE ? EXACT : LARGER;
 }
 
-/* How all of a member's candidates suit a target.  Where one has its very size and pointers to show, it is none that is smaller. */
+/* How all of a member's candidates suit a target.  Where one has its very size and pointers to show, it is none
+ * that is smaller. */
 static void suit_all(struct land *land, const struct member *member, const struct target *target, struct score *scores)
 {
 	enum suits suits[MAX_CANDIDATES];
@@ -634,7 +635,8 @@ static enum hsnap_code decide(struct land *land, struct hsnap_landed_list *ret, 
 	land->inside = ret;
 	walk_all(land, see_chosen);
 	for (uint32_t b = 0; b < land->work->num_blocks && !land->failed; b++)
-		if (land->counted[b] && land->counted[b] != MANY && !hsnap_vec_push(ret, (struct hsnap_landed){ b, land->counted[b], land->work->heap->blocks.items[b].address }))
+		if (land->counted[b] && land->counted[b] != MANY &&
+		    !hsnap_vec_push(ret, (struct hsnap_landed){ b, land->counted[b], land->work->heap->blocks.items[b].address }))
 			land->failed = true;
 	return land->failed ? hsnap_no_memory(err) : HSNAP_OK;
 }

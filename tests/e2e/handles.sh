@@ -35,6 +35,8 @@ if show; then
 	check "values without a pointer stay labels" row '104 bytes in Entry.value' 500 label
 	# Order would fit its blocks, Refund its own.
 	check "values of two kinds are not told apart by their sizes" none Order Refund Quota
+	check "a handle's name says what it rests on" explain s.snap CursorState '.evidence == "alias"'
+	check "and so does a table's value" explain s.snap Session '.evidence == "landing"'
 fi
 rm -f s.snap
 start "$HEAPSNAP" run -- "$FIXTURES/handles/handles"

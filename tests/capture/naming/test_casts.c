@@ -41,7 +41,8 @@ Test(casts, what_is_contradicted_is_no_name)
 	struct world *w = handle_world(&opaque, &object);
 	world_alias(w, opaque, object, 9, 1);
 	world_name(w);
-	cr_expect_str_eq(world_rows(w), "1 40 bytes behind g_session label; 1 32 bytes behind g_session label; 1 24 bytes in g_session label", "%s", w->text);
+	cr_expect_str_eq(world_rows(w), "1 40 bytes behind g_session label; 1 32 bytes behind g_session label; "
+			 "1 24 bytes in g_session label", "%s", w->text);
 	world_destroy(w);
 }
 
@@ -360,7 +361,8 @@ Test(casts, void_members_may_lead_into_blocks)
 		struct world *w = world_create();
 		struct basics t = make_basics(w);
 		hsnap_dtype_id header = world_type(w, "header", STRUCT, 48);
-		MEMBERS(w, header, { "bytes", 0, t.byte_pointer }, { "owner", 8, t.node_pointer }, { "numbers", 16, world_array(w, t.number, 4) });
+		MEMBERS(w, header, { "bytes", 0, t.byte_pointer }, { "owner", 8, t.node_pointer },
+			{ "numbers", 16, world_array(w, t.number, 4) });
 		world_variable(w, "g_list", WORLD_DATA, t.node_pointer);
 		uint64_t at = WORLD_DATA;
 		for (unsigned i = 0; i < (few ? 3 : 10); i++) {

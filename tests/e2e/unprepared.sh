@@ -98,11 +98,12 @@ DictNode *[]|DictNode *[]
 char[] in DictNode.key|char[] in DictNode.key
 Handler|Handler
 Handler *[]|Handler *[]
-CacheEntry|104 bytes in DictNode.value
-OrderPage|200 bytes in Handler.ctx
+CacheEntry|CacheEntry
+Quote|Quote
+OrderPage|OrderPage
 char[] in BufferPool.spare|char[] in BufferPool.spare
 X
-	"$HEAPSNAP" why '104 bytes in DictNode.value' s.snap >why.txt 2>&1
+	"$HEAPSNAP" why CacheEntry s.snap >why.txt 2>&1
 	check "why: a cached entry is held by the dictionary" sh -c 'grep -q "global g_quotes" why.txt && grep -q "DictNode" why.txt || { cat why.txt; false; }'
 	leaked=$(awk '$3 == "leaked" && $4 == "Receipt" { print $1 }' truth)
 	"$BLOCKS" s.snap unreachable >lost.txt

@@ -470,6 +470,10 @@ static void see_pointer(void *context, const struct hsnap_found *found)
 {
 	struct look *look = context;
 	struct hsnap_work *work = look->land->work;
+	if (found->kind != HSNAP_SLOT_POINTER) { /* a container's, which has been looked at by its own rules */
+		look->used |= hsnap_block_index_find(&work->index, found->value, &look->hint) != HSNAP_NO_BLOCK;
+		return;
+	}
 	if (hsnap_may_point(work, found->value, found->type, &look->hint))
 		look->used = true;
 	else if (hsnap_is_telling(work, found->type))

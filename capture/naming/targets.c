@@ -89,7 +89,7 @@ bool hsnap_may_point(struct hsnap_work *work, uint64_t value, hsnap_dtype_id typ
 static void check_telling(void *context, const struct hsnap_found *found)
 {
 	struct check *check = context;
-	check->bad = check->bad || (hsnap_is_telling(check->work, found->type) &&
+	check->bad = check->bad || (found->kind == HSNAP_SLOT_POINTER && hsnap_is_telling(check->work, found->type) &&
 				    !hsnap_may_point(check->work, found->value, found->type, &check->hint));
 }
 

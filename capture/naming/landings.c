@@ -241,7 +241,7 @@ static void walk_object(struct land *land, const struct slots *slots, uint64_t a
 		uint32_t b = hsnap_block_index_find(&land->work->index, word, &land->hint);
 		if (b == HSNAP_NO_BLOCK)
 			continue;
-		struct target target = { b, word, land->work->heap->blocks.items[b].address == word };
+		struct target target = { b, word, hsnap_object_start(land->work, b) == word };
 		see(land, slots->items[i].member, &target);
 	}
 }
@@ -264,7 +264,7 @@ static void walk_all(struct land *land, see_target *see)
 	struct hsnap_work *work = land->work;
 	for (uint32_t b = 0; b < work->num_blocks && !land->failed; b++) {
 		const struct hsnap_claim *claim = &work->claims[b];
-		uint64_t address = work->heap->blocks.items[b].address;
+		uint64_t address = hsnap_object_start(work, b);
 		land->place = b;
 		if (claim->form == HSNAP_FORM_ONE || claim->form == HSNAP_FORM_RUN)
 			walk_place(land, claim->type, claim->form == HSNAP_FORM_RUN, address,
@@ -484,14 +484,14 @@ static void see_pointer(void *context, const struct hsnap_found *found)
 static bool looks_like(struct land *land, const struct target *target, hsnap_dtype_id type, bool *ret_used)
 {
 	struct hsnap_work *work = land->work;
-	const struct hsnap_block *block = &work->heap->blocks.items[target->block];
 	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
 	const struct numbers *numbers = numbers_of(land, type);
 	struct look look = { .land = land };
 	struct hsnap_walk walk;
 	uint64_t word;
-	uint64_t size = hsnap_block_size(block), offset = target->address - block->address;
-	size = offset < size ? size - offset : 0;
+	uint64_t start = hsnap_object_start(work, target->block), size = hsnap_object_room(work, target->block);
+	uint64_t offset = target->address - start;
+	size = target->address >= start && offset < size ? size - offset : 0;
 	if (!dtype->size || dtype->size > size || size / MAX_BEHIND > dtype->size || target->address % 8)
 		return false;
 	hsnap_walk_init(&walk, work, see_pointer, &look);
@@ -500,7 +500,7 @@ static bool looks_like(struct land *land, const struct target *target, hsnap_dty
 		uint64_t at = target->address + numbers->words[i];
 		uint32_t other = hsnap_window_word(&walk.reader, at, &word)
 					 ? hsnap_block_index_find(&work->index, word, &look.hint) : HSNAP_NO_BLOCK;
-		look.misfit = other != HSNAP_NO_BLOCK && work->heap->blocks.items[other].address == word;
+		look.misfit = other != HSNAP_NO_BLOCK && hsnap_object_start(work, other) == word;
 	}
 	*ret_used = look.used;
 	return !look.misfit;
@@ -640,7 +640,7 @@ static enum hsnap_code decide(struct land *land, struct hsnap_landed_list *ret, 
 	walk_all(land, see_chosen);
 	for (uint32_t b = 0; b < land->work->num_blocks && !land->failed; b++)
 		if (land->counted[b] && land->counted[b] != MANY &&
-		    !hsnap_vec_push(ret, (struct hsnap_landed){ b, land->counted[b], land->work->heap->blocks.items[b].address }))
+		    !hsnap_vec_push(ret, (struct hsnap_landed){ b, land->counted[b], hsnap_object_start(land->work, b) }))
 			land->failed = true;
 	return land->failed ? hsnap_no_memory(err) : HSNAP_OK;
 }

@@ -77,10 +77,10 @@ bool hsnap_may_point(struct hsnap_work *work, uint64_t value, hsnap_dtype_id typ
 	uint32_t b = hsnap_block_index_find(&work->index, value, hint);
 	if (b == HSNAP_NO_BLOCK)
 		return hsnap_target_module(work->target, value) != NULL;
-	const struct hsnap_block *block = &work->heap->blocks.items[b];
 	const struct hsnap_claim *claim = &work->claims[b];
-	uint64_t offset = value - block->address, size = hsnap_dtype(work->symbols, type)->size;
-	if (value % 8 || size > hsnap_block_size(block) || offset > hsnap_block_size(block) - size)
+	uint64_t start = hsnap_object_start(work, b), room = hsnap_object_room(work, b);
+	uint64_t offset = value - start, size = hsnap_dtype(work->symbols, type)->size;
+	if (value % 8 || value < start || size > room || offset > room - size)
 		return false;
 	return offset || claim->evidence < HSNAP_EVIDENCE_POINTER || claim->form != HSNAP_FORM_ONE ||
 	       hsnap_starts_with(&work->plans, claim->type, type) || hsnap_starts_with(&work->plans, type, claim->type);

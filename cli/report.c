@@ -52,7 +52,8 @@ int hsnap_report(const struct hsnap_error *err, enum hsnap_doing doing)
 }
 
 /* As long as it is: what is cut may be the very path, or the command, that is needed. */
-static void print_formatted(const char *before, const char *format, va_list args)
+static void __attribute__((format(printf, 2, 0)))
+print_formatted(const char *before, const char *format, va_list args)
 {
 	struct hsnap_line line = { 0 };
 	hsnap_line_addv(&line, format, args);

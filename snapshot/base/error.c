@@ -28,7 +28,8 @@ static void fit(char *to, size_t size, const char *text)
 	memcpy(to + head + mark, text + tail, len - tail + 1);
 }
 
-static void fit_formatted(char *to, size_t size, const char *format, va_list args)
+static void __attribute__((format(printf, 3, 0)))
+fit_formatted(char *to, size_t size, const char *format, va_list args)
 {
 	char text[LONGEST];
 	if (vsnprintf(text, sizeof(text), format, args) >= 0)

@@ -48,6 +48,11 @@ void hsnap_apart_rest(void)
 	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), 0);
 }
 
+void hsnap_apart_give_way(void)
+{
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), 10);
+}
+
 void hsnap_apart_nap(long ns)
 {
 	sigset_t child;

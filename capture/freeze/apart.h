@@ -22,6 +22,10 @@ void hsnap_apart_hurry(void);
 /* With the others again: what takes long must not keep a processor from the target. */
 void hsnap_apart_rest(void);
 
+/* After others, and for good (to come back needs a right): the calling thread gets a tenth of a processor that
+ * a thread of the target wants, and all of one that nobody does. */
+void hsnap_apart_give_way(void);
+
 /* Wait until one of those that the calling thread holds may have stopped, at most for so long: it
  * takes a SIGCHLD.  Sleeping for a few microseconds over and over instead would leave a thread that
  * is on the same processor no time to get to its stop. */

@@ -245,6 +245,27 @@ static enum hsnap_code start(struct precopy *precopy, unsigned again, struct hsn
 	}
 }
 
+struct starting {
+	struct precopy *precopy;
+	struct hsnap_error *err;
+	enum hsnap_code code;
+};
+
+static void *start_politely(void *argument)
+{
+	struct starting *starting = argument;
+	hsnap_apart_give_way();
+	starting->code = start(starting->precopy, 0, starting->err);
+	return NULL;
+}
+
+/* In a thread that gives way to those of the target, since it has much to do while they run. */
+static enum hsnap_code start_apart(struct precopy *precopy, struct hsnap_error *err)
+{
+	struct starting starting = { .precopy = precopy, .err = err };
+	return hsnap_apart(start_politely, &starting) ? starting.code : start(precopy, 0, err);
+}
+
 /* Before another stop.  Of one that outgrew its room nothing is left. */
 static enum hsnap_code renew(struct hsnap_way *way, unsigned again, struct hsnap_error *err)
 {
@@ -286,7 +307,7 @@ static enum hsnap_code capture(struct precopy *precopy, struct hsnap_error *err)
 	uint64_t bytes;
 	enum hsnap_code code = watch(precopy, err);
 	if (!code)
-		code = start(precopy, 0, err);
+		code = start_apart(precopy, err);
 	if (!code && !way->plan.soft_dirty)
 		precopy->sweep = hsnap_sweep_create(way->options->pid, way->plan.pagemap, hsnap_plan_chunks(&way->plan));
 	if (!code) {

@@ -116,16 +116,6 @@ static void land_deinit(struct land *land)
 
 /* --- members and where they stand --- */
 
-static int compare_landings(const void *a, const void *b)
-{
-	const struct hsnap_dlanding *x = a, *y = b;
-	if (x->holder != y->holder)
-		return x->holder < y->holder ? -1 : 1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return (x->type > y->type) - (x->type < y->type);
-}
-
 static bool add_candidate(struct land *land, const struct hsnap_dlanding *landing)
 {
 	struct member *last = land->members.num ? &land->members.items[land->members.num - 1] : NULL;
@@ -156,7 +146,7 @@ static bool list_members(struct land *land)
 		ok = !landing.type || hsnap_vec_push(&list, landing);
 	}
 	if (list.num)
-		qsort(list.items, list.num, sizeof(*list.items), compare_landings);
+		qsort(list.items, list.num, sizeof(*list.items), hsnap_compare_landings);
 	for (size_t i = 0; ok && i < list.num; i++)
 		ok = add_candidate(land, &list.items[i]);
 	hsnap_vec_deinit(&list);

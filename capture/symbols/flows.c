@@ -245,27 +245,17 @@ static bool is_struct(const struct hsnap_symbols *out, hsnap_dtype_id type)
 	return kind == HSNAP_DTYPE_STRUCT || kind == HSNAP_DTYPE_UNION;
 }
 
-static int compare_landings(const void *a, const void *b)
-{
-	const struct hsnap_dlanding *x = a, *y = b;
-	if (x->holder != y->holder)
-		return x->holder < y->holder ? -1 : 1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return (x->type > y->type) - (x->type < y->type);
-}
-
 static void merge_landings(struct hsnap_symbols *out)
 {
 	struct hsnap_dlanding *items = out->landings.items;
 	size_t kept = 0;
 	if (out->landings.num)
-		qsort(items, out->landings.num, sizeof(*items), compare_landings);
+		qsort(items, out->landings.num, sizeof(*items), hsnap_compare_landings);
 	for (size_t i = 0; i < out->landings.num; i++) {
 		bool object = is_struct(out, items[i].type) || out->types.items[items[i].type].kind == HSNAP_DTYPE_INCOMPLETE;
 		if (!object || !is_struct(out, items[i].holder) || items[i].offset >= out->types.items[items[i].holder].size)
 			continue;
-		if (kept && !compare_landings(&items[kept - 1], &items[i]))
+		if (kept && !hsnap_compare_landings(&items[kept - 1], &items[i]))
 			items[kept - 1].sites += items[i].sites;
 		else
 			items[kept++] = items[i];

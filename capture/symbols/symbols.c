@@ -115,6 +115,16 @@ enum hsnap_code hsnap_symbols_load(const struct hsnap_target *target, const stru
 	return hsnap_symbols_load_with(target, asks, num_asks, &ordinary, ret, err);
 }
 
+int hsnap_compare_landings(const void *a, const void *b)
+{
+	const struct hsnap_dlanding *x = a, *y = b;
+	if (x->holder != y->holder)
+		return x->holder < y->holder ? -1 : 1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return (x->type > y->type) - (x->type < y->type);
+}
+
 const struct hsnap_dpc *hsnap_symbols_pc(const struct hsnap_symbols *symbols, uint64_t pc)
 {
 	size_t low = hsnap_first(symbols->pcs.num, i, symbols->pcs.items[i].pc >= pc);

@@ -211,6 +211,9 @@ const struct hsnap_dpc *hsnap_symbols_pc(const struct hsnap_symbols *symbols, ui
 /* The definition of a class by its qualified name, preferring `module`; 0: none, or several that differ. */
 hsnap_dtype_id hsnap_symbols_class(const struct hsnap_symbols *symbols, const char *name, uint32_t module);
 
+/* Holder, offset, type: for qsort(). */
+int hsnap_compare_landings(const void *a, const void *b);
+
 static inline const struct hsnap_dtype *hsnap_dtype(const struct hsnap_symbols *symbols, hsnap_dtype_id id)
 {
 	return &symbols->types.items[id];

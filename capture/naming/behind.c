@@ -11,8 +11,9 @@
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
 
-/* The turns that places have: declared pointers, other words of objects and variables, all that has no type, … */
-enum turn { DECLARED, NAMED, DATA, STALE, NUM_TURNS };
+/* The turns that places have: declared pointers, other words of objects and variables, data that has no type,
+ * stacks and the like, text. */
+enum turn { DECLARED, NAMED, DATA, STALE, TEXT, NUM_TURNS };
 
 struct behind {
 	struct hsnap_work *work;
@@ -202,11 +203,11 @@ static void leave_roots(struct behind *behind, enum turn turn)
 	}
 }
 
-/* Text may have stood where there were pointers before. */
+/* Text may stand where there were pointers before, or end in front of them: a buffer of stdin's holds nobody. */
 static void leave_blocks(struct behind *behind, enum turn turn)
 {
 	for (uint32_t b = 0; b < behind->work->num_blocks && !behind->failed; b++)
-		if (behind->work->claims[b].type && is_object(&behind->work->claims[b]) == (turn < DATA))
+		if (behind->work->claims[b].type && is_object(&behind->work->claims[b]) == (turn != TEXT))
 			leave_block(behind, b, turn);
 }
 
@@ -243,7 +244,7 @@ enum hsnap_code hsnap_find_behind(struct hsnap_work *work, struct hsnap_convert 
 		return HSNAP_OK;
 	for (enum turn turn = DECLARED; turn < NUM_TURNS; turn++) {
 		leave_roots(&behind, turn);
-		if (turn <= DATA)
+		if (turn < DATA || turn == TEXT)
 			leave_blocks(&behind, turn);
 		if (turn >= NAMED)
 			follow(&behind);

@@ -64,6 +64,24 @@ Test(behind, bytes_lead_on_when_nothing_else_does)
 	world_destroy(w);
 }
 
+/* A buffer of stdin's, with a word in it from before: what a stack holds is not behind it. */
+Test(behind, text_comes_after_a_stack)
+{
+	struct world *w = world_create();
+	struct basics t;
+	make_payload(w, &t);
+	uint64_t text = world_block(w, 64, 0), held = world_block(w, 200, 0);
+	struct hsnap_root_area stack = { .kind = HSNAP_ROOT_STACK, .address = WORLD_STACK, .size = 0x400, .thread = 1 };
+	cr_assert(hsnap_vec_push(&w->roots.areas, stack));
+	world_set(w, w->heap.blocks.items[0].address + 8, text);
+	world_set(w, text + 8, held);
+	world_set(w, WORLD_STACK + 8, held);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "1 200 bytes in a stack label; 1 100 bytes in Node.value label; "
+			 "1 char[] in Node.key proved; 1 Node proved");
+	world_destroy(w);
+}
+
 Test(behind, a_call_site_comes_before_what_leads_there)
 {
 	struct world *w = world_create();

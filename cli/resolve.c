@@ -136,6 +136,15 @@ static const char *without_preposition(const char *holder)
 	return holder;
 }
 
+/* "bytes in Session.extra", where the place has a row for each size. */
+static bool is_any_size(struct resolver *resolver, const struct hsnap_type *type)
+{
+	const char *holder = hsnap_text(resolver->snapshot, type->holder);
+	return type->kind == HSNAP_TYPE_LABEL && *holder &&
+	       !strncmp(hsnap_line_text(&resolver->wanted), HSNAP_LABEL_ANY_SIZE " ", strlen(HSNAP_LABEL_ANY_SIZE " ")) &&
+	       key_equals(resolver, HSNAP_LABEL_ANY_SIZE, holder, false);
+}
+
 static bool has_form(struct resolver *resolver, hsnap_type_id id, enum form form)
 {
 	const struct hsnap_snapshot *snapshot = resolver->snapshot;
@@ -145,7 +154,7 @@ static bool has_form(struct resolver *resolver, hsnap_type_id id, enum form form
 	case FULL:
 		return key_equals(resolver, hsnap_text(snapshot, type->full_name), holder, false);
 	case SHORT:
-		return key_equals(resolver, name, holder, false) ||
+		return key_equals(resolver, name, holder, false) || is_any_size(resolver, type) ||
 		       (*holder && (key_equals(resolver, holder, "", false) ||
 				    key_equals(resolver, without_preposition(holder), "", false)));
 	case BARE:

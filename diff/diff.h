@@ -19,6 +19,7 @@ struct hsnap_growth {
 	uint32_t snapshot;   /* the last one that has the type: its texts say the name … */
 	hsnap_type_id type;  /* … of this type */
 	uint8_t state;       /* HSNAP_LIVE or HSNAP_UNREACHABLE */
+	bool any_size;       /* a label for all sizes of a place: the name is of the last one that has it so */
 	uint32_t first;      /* into the columns: entry `first + i` is of snapshot i */
 	int64_t bytes_delta; /* last less first, in bytes */
 	int64_t count_delta; /* in blocks */
@@ -39,7 +40,8 @@ struct hsnap_diff {
 enum hsnap_diff_order { HSNAP_DIFF_BY_BYTES, HSNAP_DIFF_BY_COUNT };
 
 /**
- * Match the types of all snapshots by hsnap_type_identity() and state, and subtract.
+ * Match the types of all snapshots by hsnap_type_identity() and state, and subtract.  Labels of a place that any
+ * of the snapshots has no sizes of are one row.
  *
  * Rows come in order of growth from the first to the last, greatest first; ties by
  * the other growth, then by name.  Unchanged and shrunk ones are there too.

@@ -11,6 +11,7 @@ struct key {
 	char *identity;
 	uint32_t snapshot, row;
 	uint8_t state;
+	bool any_size; /* a label for all sizes of a place */
 };
 
 struct keys hsnap_vec_body(struct key);
@@ -49,12 +50,51 @@ static enum hsnap_code collect(const struct hsnap_snapshot *const *snapshots, si
 			const struct hsnap_row *row = &snapshots[s]->rows.items[r];
 			struct key key = { .snapshot = (uint32_t)s, .row = (uint32_t)r };
 			key.state = row->state == HSNAP_UNREACHABLE ? HSNAP_UNREACHABLE : HSNAP_LIVE;
+			key.any_size = hsnap_label_any_size(snapshots[s], row->type);
 			key.identity = hsnap_type_identity(snapshots[s], row->type);
 			if (!key.identity || !hsnap_vec_push(keys, key)) {
 				free(key.identity);
 				return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the types");
 			}
 		}
+	}
+	return HSNAP_OK;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+struct texts hsnap_vec_body(const char *);
+
+static void free_texts(struct texts *texts)
+{
+	hsnap_vec_deinit(texts);
+}
+
+/* A place whose labels have a row a size in the one snapshot and one row in another has one row in all. */
+static enum hsnap_code fold_sizes(const struct hsnap_snapshot *const *snapshots, struct keys *keys,
+				  struct hsnap_error *err)
+{
+	hsnap_auto(free_texts) struct texts places = { 0 };
+	hsnap_auto(hsnap_freep) char *any = NULL;
+	for (size_t i = 0; i < keys->num; i++)
+		if (keys->items[i].any_size && !hsnap_vec_push(&places, keys->items[i].identity))
+			return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the types");
+	if (!places.num)
+		return HSNAP_OK;
+	qsort(places.items, places.num, sizeof(*places.items), compare_texts);
+	for (size_t i = 0; i < keys->num; i++) {
+		struct key *key = &keys->items[i];
+		const struct hsnap_snapshot *snapshot = snapshots[key->snapshot];
+		free(any);
+		if (!hsnap_label_any_identity(snapshot, snapshot->rows.items[key->row].type, &any))
+			return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the types");
+		if (!any || !bsearch(&any, places.items, places.num, sizeof(*places.items), compare_texts))
+			continue;
+		free(key->identity);
+		key->identity = hsnap_take(any);
 	}
 	return HSNAP_OK;
 }
@@ -95,13 +135,16 @@ static void decide_basis(const struct hsnap_snapshot *const *snapshots, size_t n
 		diff->basis = HSNAP_BASIS_USABLE;
 }
 
-/* Sum one row of a snapshot into its column. */
+/* Sum one row of a snapshot into its column.  The name is the last snapshot's; of labels the one for all sizes. */
 static void add_row(struct hsnap_diff *diff, struct hsnap_growth *growth, const struct key *key,
 		    const struct hsnap_row *row)
 {
 	uint64_t bytes = diff->mixed ? row->usable : row->bytes;
-	growth->snapshot = key->snapshot;
-	growth->type = row->type;
+	if (!growth->any_size || key->any_size) {
+		growth->snapshot = key->snapshot;
+		growth->type = row->type;
+		growth->any_size = key->any_size;
+	}
 	diff->bytes[growth->first + key->snapshot] += bytes;
 	diff->count[growth->first + key->snapshot] += row->count;
 	diff->items[growth->first + key->snapshot] += row->items;
@@ -156,6 +199,8 @@ enum hsnap_code hsnap_diff_init(const struct hsnap_snapshot *const *snapshots, s
 {
 	hsnap_auto(free_keys) struct keys keys = { 0 };
 	enum hsnap_code code = collect(snapshots, num, &keys, err);
+	if (!code)
+		code = fold_sizes(snapshots, &keys, err);
 	if (code)
 		return code;
 	if (keys.num)

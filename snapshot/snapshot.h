@@ -117,6 +117,20 @@ bool hsnap_member_pointer(const struct hsnap_snapshot *snapshot, hsnap_type_id t
  * from one snapshot of a build to the next.  For the caller to free; NULL: out of memory. */
 char *hsnap_type_identity(const struct hsnap_snapshot *snapshot, hsnap_type_id type);
 
+/*
+ * Labels of one place have a row a size ("48 bytes in Session.extra"), or all one row ("bytes in …") where there
+ * are more sizes than HSNAP_LABEL_MAX_SIZES; of what has no place those up to HSNAP_LABEL_SMALL bytes always have a
+ * row a size.  So a place may be in rows in the one snapshot and one row in the next.
+ */
+#define HSNAP_LABEL_MAX_SIZES 16
+#define HSNAP_LABEL_SMALL 1024u
+#define HSNAP_LABEL_ANY_SIZE "bytes"
+/* Is it the row of all sizes? */
+bool hsnap_label_any_size(const struct hsnap_snapshot *snapshot, hsnap_type_id type);
+/* Of a label of one size the identity that its place's row of all sizes has, for the caller to free; NULL for all
+ * else.  false: out of memory. */
+HSNAP_CHECKED bool hsnap_label_any_identity(const struct hsnap_snapshot *snapshot, hsnap_type_id type, char **ret);
+
 /* What hsnap_snapshot_read() is to load; facts, strings, modules, types and rows always are. */
 enum hsnap_load {
 	HSNAP_LOAD_TABLE = 0,

@@ -13,9 +13,6 @@
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
 
-/* A holder or site with more sizes than this has one row, without the size. */
-#define MAX_SIZES 16
-#define MAX_SMALL 1024u /* but what has no place has a row for each size up to this */
 #define MAX_DEPTH 4 /* arrays that hold arrays */
 
 struct labels {
@@ -143,7 +140,7 @@ static bool count_sizes(struct labels *labels)
 		bool is_new;
 		hsnap_string where = labels->where[b];
 		uint64_t size = hsnap_block_size(&work->heap->blocks.items[b]);
-		if (!where && size <= MAX_SMALL)
+		if (!where && size <= HSNAP_LABEL_SMALL)
 			continue;
 		if (!hsnap_keymap_at(&labels->sizes, (struct hsnap_key){ where, size }, &is_new))
 			return false;
@@ -161,8 +158,9 @@ static uint32_t add_label(struct labels *labels, hsnap_string where, uint64_t si
 {
 	struct hsnap_snapshot *snapshot = labels->work->snapshot;
 	struct hsnap_type type = { .holder = where, .kind = HSNAP_TYPE_LABEL };
-	type.name = size == UINT64_MAX ? hsnap_strings_add(&snapshot->strings, "bytes")
-				       : hsnap_strings_addf(&snapshot->strings, "%llu bytes", (unsigned long long)size);
+	type.name = size == UINT64_MAX ? hsnap_strings_add(&snapshot->strings, HSNAP_LABEL_ANY_SIZE)
+				       : hsnap_strings_addf(&snapshot->strings, "%llu " HSNAP_LABEL_ANY_SIZE,
+							  (unsigned long long)size);
 	type.full_name = type.name;
 	if (type.name == HSNAP_NO_STRING || !hsnap_vec_push(&snapshot->types, type))
 		return HSNAP_NO_TYPE;
@@ -200,7 +198,8 @@ static bool set_label(struct labels *labels, uint32_t b, hsnap_type_id *ret)
 {
 	hsnap_string where = labels->where[b];
 	uint64_t size = hsnap_block_size(&labels->work->heap->blocks.items[b]);
-	if ((where || size > MAX_SMALL) && hsnap_keymap_get(&labels->spread, (struct hsnap_key){ where, 0 }) > MAX_SIZES)
+	if ((where || size > HSNAP_LABEL_SMALL) &&
+	    hsnap_keymap_get(&labels->spread, (struct hsnap_key){ where, 0 }) > HSNAP_LABEL_MAX_SIZES)
 		size = UINT64_MAX;
 	*ret = type_of_key(labels, b, where, size);
 	return *ret;

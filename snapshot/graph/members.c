@@ -227,38 +227,3 @@ bool hsnap_member_pointer(const struct hsnap_snapshot *snapshot, hsnap_type_id t
 	*ret = search.best.type;
 	return true;
 }
-
-/* An array's or pointer's own unit is that of what it is made of; `char` is declared nowhere, and of which
- * module's debug info it was taken is chance. */
-static const struct hsnap_type *declared(const struct hsnap_snapshot *snapshot, hsnap_type_id id)
-{
-	const struct hsnap_type *own = &snapshot->types.items[id], *type = own;
-	for (unsigned depth = 0; depth < MAX_DEPTH && !hsnap_text(snapshot, type->unit)[0] && type->element; depth++)
-		type = &snapshot->types.items[type->element];
-	return hsnap_text(snapshot, type->unit)[0] ? type : own;
-}
-
-static const char *module_prefix(const struct hsnap_snapshot *snapshot, const struct hsnap_type *type)
-{
-	const struct hsnap_module *module = &snapshot->modules.items[type->module];
-	if (module->main)
-		return "";
-	const char *path = hsnap_text(snapshot, module->path);
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
-char *hsnap_type_identity(const struct hsnap_snapshot *snapshot, hsnap_type_id type)
-{
-	const struct hsnap_type *own = &snapshot->types.items[type];
-	const struct hsnap_type *base = declared(snapshot, type);
-	const char *name = hsnap_text(snapshot, own->full_name);
-	if (!name[0])
-		name = hsnap_text(snapshot, own->name);
-	/* The name goes last, so that none of its characters can be taken for a separator. */
-	char *text;
-	if (asprintf(&text, "%s|%s|%s|%s%s", module_prefix(snapshot, base), hsnap_text(snapshot, base->unit),
-		     hsnap_text(snapshot, own->holder), own->kind == HSNAP_TYPE_LABEL ? "label|" : "", name) < 0)
-		return NULL;
-	return text;
-}

@@ -11,6 +11,9 @@
 #define ROWS(table) (sizeof(table) / sizeof(*(table)))
 #define TYPES "A=16 B=8"
 #define ROOT "global:g"
+/* One place, by size and as one row. */
+#define SIZES "a:label:48_bytes^in_S.x/48 b:label:64_bytes^in_S.x/64"
+#define ALL_SIZES "a:label:bytes^in_S.x/48 b:label:bytes^in_S.x/64"
 
 /* Rows as "name state bytes count", in the order of the diff. */
 static const struct {
@@ -29,6 +32,21 @@ static const struct {
 	{ "the same type at another place in the table", { TYPES, "B=8 A=16" }, { "a:A", "a:A b:B" }, { "g>a", "g>a g>b" },
 	  "B live +8 +1|A live +0 +0" },
 	{ "only possible is live", { TYPES, TYPES }, { "a:A", "a:A b:A" }, { "g>a", "g>a m>b" }, "A live +16 +1" },
+	{ "sizes of a place, and then too many", { "", "" }, { SIZES, ALL_SIZES " c:label:bytes^in_S.x/80" },
+	  { "g>a g>b", "g>a g>b g>c" }, "bytes live +80 +1" },
+	{ "too many sizes of a place, and then few", { "", "" }, { ALL_SIZES " c:label:bytes^in_S.x/80", SIZES },
+	  { "g>a g>b g>c", "g>a g>b" }, "bytes live -80 -1" },
+	{ "other places have their sizes", { "", "" }, { SIZES, ALL_SIZES " c:label:48_bytes^in_T.x/48" },
+	  { "g>a g>b", "g>a g>b g>c" }, "48 bytes live +48 +1|bytes live +0 +0" },
+	{ "sizes of each state", { "", "" }, { SIZES, ALL_SIZES }, { "g>a", "g>b" },
+	  "bytes live +16 +0|bytes unreachable -16 +0" },
+	{ "few sizes in both", { "", "" }, { SIZES, SIZES }, { "g>a g>b", "g>a g>b" },
+	  "48 bytes live +0 +0|64 bytes live +0 +0" },
+	{ "without a place small sizes are rows in any case", { "", "" },
+	  { "a:label:56_bytes/56 b:label:2048_bytes/2048", "a:label:56_bytes/56 b:label:bytes/2048 c:label:bytes/4096" },
+	  { "", "" }, "bytes unreachable +4096 +1|56 bytes unreachable +0 +0" },
+	{ "a type is no label", { "", "" }, { "a:bytes/48", ALL_SIZES }, { "g>a", "g>a g>b" },
+	  "bytes live +112 +2|bytes live -48 -1" },
 	{ "nothing at all", { TYPES, TYPES }, { "", "" }, { "", "" }, "" },
 };
 

@@ -154,3 +154,29 @@ Test(members, identity_of_bytes_is_not_that_of_char)
 	hsnap_auto(hsnap_freep) char *got = hsnap_type_identity(s, bytes);
 	cr_expect_str_eq(got, "||in Entry.key|char[]");
 }
+
+static const struct {
+	const char *name, *types, *type, *identity;
+	bool any;
+} label_rows[] = {
+	{ "one size", "label:48_bytes^in_Entry.extra", "48 bytes", "||in Entry.extra|label|bytes", false },
+	{ "all sizes", "label:bytes^in_Entry.extra", "bytes", NULL, true },
+	{ "without a place, small", "label:1024_bytes", "1024 bytes", NULL, false },
+	{ "without a place", "label:1025_bytes", "1025 bytes", "|||label|bytes", false },
+	{ "no size", "label:x_bytes^in_Entry.extra", "x bytes", NULL, false },
+	{ "a type of that name", "bytes=8", "bytes", NULL, false },
+};
+
+Test(members, labels_of_a_size_know_the_row_of_all_sizes)
+{
+	for (size_t i = 0; i < sizeof(label_rows) / sizeof(*label_rows); i++) {
+		hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *s =
+			snapshot_from_text(&(struct graph_text){ .types = label_rows[i].types });
+		hsnap_type_id type = type_from_text(s, label_rows[i].type);
+		hsnap_auto(hsnap_freep) char *got = NULL;
+		cr_assert(hsnap_label_any_identity(s, type, &got));
+		cr_expect_eq(hsnap_label_any_size(s, type), label_rows[i].any, "%s", label_rows[i].name);
+		cr_expect(label_rows[i].identity ? got && !strcmp(got, label_rows[i].identity) : !got, "%s: got '%s'",
+			  label_rows[i].name, got ? got : "");
+	}
+}

@@ -29,6 +29,9 @@ bool hsnap_claim_block(struct hsnap_work *work, uint32_t block, hsnap_dtype_id t
 void hsnap_reject_claim(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type, enum hsnap_form form,
 			enum hsnap_evidence evidence, enum hsnap_verdict verdict);
 
+/* The block is not what was claimed of it, as its size tells: it has no name any more. */
+void hsnap_unname_block(struct hsnap_work *work, uint32_t block);
+
 /* How sure the claim makes a name: a contested one is inferred at the most. */
 enum hsnap_confidence hsnap_claim_confidence(const struct hsnap_claim *claim);
 
@@ -46,8 +49,11 @@ bool hsnap_may_point(struct hsnap_work *work, uint64_t value, hsnap_dtype_id typ
 bool hsnap_is_telling(const struct hsnap_work *work, hsnap_dtype_id type);
 /* May all telling pointers of the object at the address? */
 bool hsnap_is_object(struct hsnap_work *work, hsnap_dtype_id type, uint64_t address);
-/* Is the part's block still without a better name?  Else its type has all that there is to say. */
+/* Is the part's block still without a better name, or the part beyond what that says?  Else it has all that there is to say. */
 bool hsnap_part_counts(const struct hsnap_work *work, const struct hsnap_part *part);
+
+/* outer.c: does a type have a member of the other there, be it a member's? */
+bool hsnap_has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap_dtype_id member, uint64_t offset);
 
 /* sites.c, vtable.c, push.c: the sources of claims; doubt.c: what becomes of what contested ones led to.
  * None does anything without symbols. */

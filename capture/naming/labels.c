@@ -9,6 +9,7 @@
 #include "capture/naming/claims.h"
 #include "capture/naming/holders.h"
 #include "capture/naming/keymap.h"
+#include "capture/naming/pools.h"
 #include "capture/naming/work.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
@@ -86,6 +87,13 @@ static bool is_label(const struct hsnap_claim *claim)
 	return !claim->type;
 }
 
+/* The pool that the block is called by; NULL: it is none, or has a better name. */
+static const struct hsnap_slab *pool_of(const struct labels *labels, uint32_t b)
+{
+	const struct hsnap_claim *claim = &labels->work->claims[b];
+	return !claim->type || claim->evidence == HSNAP_EVIDENCE_TOLD ? hsnap_slab_of(labels->work, b) : NULL;
+}
+
 /* "in DictNode.key", else "from parse_line", else "". */
 static hsnap_string where_text(const struct labels *labels, uint32_t b)
 {
@@ -135,7 +143,7 @@ static bool count_sizes(struct labels *labels)
 {
 	const struct hsnap_work *work = labels->work;
 	for (uint32_t b = 0; b < work->num_blocks; b++) {
-		if (!is_label(&work->claims[b]))
+		if (!is_label(&work->claims[b]) || pool_of(labels, b))
 			continue;
 		bool is_new;
 		hsnap_string where = labels->where[b];
@@ -165,6 +173,33 @@ static uint32_t add_label(struct labels *labels, hsnap_string where, uint64_t si
 	if (type.name == HSNAP_NO_STRING || !hsnap_vec_push(&snapshot->types, type))
 		return HSNAP_NO_TYPE;
 	return (uint32_t)snapshot->types.num - 1;
+}
+
+/* "pool of Item in Slab.page": its size has no say, since pages of one pool may have several. */
+static uint32_t add_pool(struct labels *labels, hsnap_string where, hsnap_dtype_id item)
+{
+	struct hsnap_snapshot *snapshot = labels->work->snapshot;
+	struct hsnap_type type = { .holder = where, .kind = HSNAP_TYPE_LABEL };
+	hsnap_type_id element = hsnap_convert_type(&labels->convert, item);
+	if (!element)
+		return HSNAP_NO_TYPE;
+	const struct hsnap_type *of = &snapshot->types.items[element];
+	type.name = hsnap_strings_addf(&snapshot->strings, "pool of %s", hsnap_text(snapshot, of->name));
+	type.full_name = hsnap_strings_addf(&snapshot->strings, "pool of %s", hsnap_text(snapshot, of->full_name));
+	if (type.name == HSNAP_NO_STRING || type.full_name == HSNAP_NO_STRING || !hsnap_vec_push(&snapshot->types, type))
+		return HSNAP_NO_TYPE;
+	return (uint32_t)snapshot->types.num - 1;
+}
+
+static bool set_pool(struct labels *labels, uint32_t b, hsnap_dtype_id item, hsnap_type_id *ret)
+{
+	bool is_new;
+	struct hsnap_key key = { (uint64_t)1 << 63 | item, labels->where[b] };
+	uint32_t *type = hsnap_keymap_at(&labels->types, key, &is_new);
+	if (type && is_new)
+		*type = add_pool(labels, labels->where[b], item);
+	*ret = type ? *type : HSNAP_NO_TYPE;
+	return *ret;
 }
 
 /* The type of a key, made by one of the others on first use; HSNAP_NO_TYPE: out of memory. */
@@ -208,6 +243,9 @@ static bool set_label(struct labels *labels, uint32_t b, hsnap_type_id *ret)
 static bool set_type(struct labels *labels, uint32_t b, hsnap_type_id *ret)
 {
 	const struct hsnap_claim *claim = &labels->work->claims[b];
+	const struct hsnap_slab *slab = pool_of(labels, b);
+	if (slab)
+		return set_pool(labels, b, slab->type, ret);
 	if (is_label(claim))
 		return set_label(labels, b, ret);
 	*ret = type_of_key(labels, b, claim->form == HSNAP_FORM_BYTES ? labels->where[b] : 0, 0);

@@ -13,6 +13,7 @@
 #include "capture/naming/claims.h"
 #include "capture/naming/holders.h"
 #include "capture/naming/landings.h"
+#include "capture/naming/pools.h"
 #include "capture/naming/work.h"
 #include "capture/naming/wrappers.h"
 #include "snapshot/base/cleanup.h"
@@ -26,6 +27,7 @@ static void work_deinit(struct hsnap_work *work)
 	hsnap_losers_deinit(&work->losers);
 	hsnap_vec_deinit(&work->bodies);
 	hsnap_vec_deinit(&work->parts);
+	hsnap_slabs_deinit(work);
 	hsnap_vec_deinit(&work->holders);
 	hsnap_vec_deinit(&work->segments);
 	hsnap_vec_deinit(&work->root_edges);

@@ -130,7 +130,6 @@ static bool is_constant(const struct place *place)
 	return place->there >= FEW_BLOCKS && (uint64_t)place->there * 100 >= (uint64_t)place->total * MOST_PERCENT;
 }
 
-/* Does a type have a member of the other there, be it a member's? */
 static bool has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap_dtype_id member, uint64_t offset,
 		       unsigned depth)
 {
@@ -153,6 +152,11 @@ static bool has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap
 	return false;
 }
 
+bool hsnap_has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap_dtype_id member, uint64_t offset)
+{
+	return has_member(work, type, member, offset, 0);
+}
+
 static void find_candidates(struct outer *outer)
 {
 	struct hsnap_work *work = outer->work;
@@ -163,7 +167,7 @@ static void find_candidates(struct outer *outer)
 		for (size_t p = 0; p < outer->places.num; p++) {
 			struct place *place = &outer->places.items[p];
 			if (!place->total || place->offset >= dtype->size ||
-			    !has_member(work, type, place->type, place->offset, 0))
+			    !hsnap_has_member(work, type, place->type, place->offset))
 				continue;
 			place->having++;
 			if (hsnap_fit(work, place->block, type) != HSNAP_FORM_ONE)

@@ -17,6 +17,7 @@
 #include "capture/naming/claims.h"
 #include "capture/naming/inferred.h"
 #include "capture/naming/landings.h"
+#include "capture/naming/pools.h"
 #include "capture/naming/walk.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
@@ -63,6 +64,7 @@ struct push {
 	size_t waited, doubted;    /* of them: sure ones and doubtful ones that had their turn */
 	struct hsnap_vec(struct handle) handles;
 	size_t handled, walked;    /* of handles, and of work->parts */
+	size_t declared;           /* of work->declared: those that are parts */
 	struct hsnap_keymap parts; /* {address, type} */
 	bool *inside;              /* one a type: objects of it lie within blocks, so no block is one */
 	struct hsnap_vec(struct odd) odd;
@@ -162,14 +164,14 @@ static void note_odd(struct push *push, uint32_t b, hsnap_dtype_id type)
 		push->failed = true;
 }
 
-/* Does it have pointers to anything but its own like?  The links of a list lead to links. */
-static bool leads_on(struct push *push, hsnap_dtype_id type)
+/* Is it nothing but pointers to its own like?  The links of a list lead to links. */
+static bool is_link(struct push *push, hsnap_dtype_id type)
 {
 	const struct hsnap_plan *plan = hsnap_plan_of(&push->work->plans, type);
 	for (uint32_t i = 0; i < plan->num; i++)
 		if (plan->slots[i].type != type)
-			return true;
-	return false;
+			return false;
+	return plan->num && plan->words * 8 >= hsnap_dtype(push->work->symbols, type)->size;
 }
 
 /*
@@ -183,13 +185,20 @@ static void note_part(struct push *push, uint32_t b, hsnap_dtype_id type, uint64
 	struct hsnap_part part = { .address = address, .type = type, .block = b, .sure = push->sure };
 	uint64_t start = hsnap_object_start(work, b), size = hsnap_object_room(work, b);
 	bool is_new;
+	part.type = work->plans.same[type];
 	if (dtype->kind != HSNAP_DTYPE_STRUCT || !dtype->size || address % 8 || !hsnap_part_counts(work, &part) ||
 	    address < start || dtype->size > size || address - start > size - dtype->size || work->parts.num >= MAX_PARTS ||
-	    !leads_on(push, type))
+	    is_link(push, type))
 		return;
-	if (!hsnap_keymap_at(&push->parts, (struct hsnap_key){ address, type }, &is_new) ||
-	    (is_new && !hsnap_vec_push(&work->parts, part)))
+	uint32_t *known = hsnap_keymap_at(&push->parts, (struct hsnap_key){ address, part.type }, &is_new);
+	if (!known || (is_new && !hsnap_vec_push(&work->parts, part))) {
 		push->failed = true;
+		return;
+	}
+	if (is_new)
+		*known = (uint32_t)work->parts.num - 1;
+	else
+		work->parts.items[*known].sure |= part.sure;
 }
 
 /*
@@ -338,7 +347,7 @@ static void drain(struct push *push)
 	}
 }
 
-/* Does it point to such an object within a block? */
+/* Does it point to such an object within a block, or to the first of several? */
 static bool is_inside(struct push *push, uint64_t value, hsnap_dtype_id type)
 {
 	struct hsnap_work *work = push->work;
@@ -347,11 +356,11 @@ static bool is_inside(struct push *push, uint64_t value, hsnap_dtype_id type)
 			     ? hsnap_block_index_find(&work->index, value, &push->hint) : HSNAP_NO_BLOCK;
 	if (b == HSNAP_NO_BLOCK)
 		return false;
-	struct hsnap_part part = { .block = b };
+	struct hsnap_part part = { .block = b, .address = value };
 	uint64_t offset = value - hsnap_object_start(work, b), size = hsnap_object_room(work, b);
-	bool found = offset && dtype->size <= size && offset <= size - dtype->size && hsnap_part_counts(work, &part) &&
-		     hsnap_is_object(work, type, value);
-	push->inside[type] |= found;
+	bool found = dtype->size <= size && offset <= size - dtype->size && (offset || dtype->size <= size / 2) &&
+		     hsnap_part_counts(work, &part) && hsnap_is_object(work, type, value);
+	push->inside[type] |= found && offset;
 	return found;
 }
 
@@ -441,10 +450,18 @@ static void take_odd(struct push *push)
 	}
 }
 
+static void add_declared(void *context, uint32_t b, hsnap_dtype_id type, uint64_t address)
+{
+	struct push *push = context;
+	push->sure = true;
+	note_part(push, b, type, address);
+}
+
 /* Objects in blocks that have no name by now: their pointers are declared as well. */
 static void walk_parts(struct push *push)
 {
 	struct hsnap_work *work = push->work;
+	hsnap_each_declared(work, &push->declared, add_declared, push);
 	for (; push->walked < work->parts.num && !push->failed; push->walked++) {
 		struct hsnap_part part = work->parts.items[push->walked];
 		if (!hsnap_part_counts(work, &part) || !hsnap_is_object(work, part.type, part.address))
@@ -574,6 +591,8 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 	enum hsnap_code code = infer(&push, err);
 	if (!code)
 		code = take_landings(&push, err);
+	if (!code)
+		code = hsnap_find_slabs(work, err);
 	if (code)
 		return code;
 	return push.failed || work->plans.failed || work->losers.failed ? hsnap_no_memory(err) : HSNAP_OK;

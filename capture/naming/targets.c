@@ -102,8 +102,26 @@ bool hsnap_is_object(struct hsnap_work *work, hsnap_dtype_id type, uint64_t addr
 	return !check.bad;
 }
 
+/* Is there an array of anything but bytes and numbers at its end? */
+static bool has_typed_tail(const struct hsnap_work *work, hsnap_dtype_id type)
+{
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
+	if (!(dtype->flags & HSNAP_DTYPE_FLEXIBLE) || !dtype->num_members)
+		return false;
+	hsnap_dtype_id last = work->symbols->members.items[dtype->first_member + dtype->num_members - 1].type;
+	for (unsigned depth = 0; depth < 8 && hsnap_dtype(work->symbols, last)->kind == HSNAP_DTYPE_ARRAY; depth++)
+		last = hsnap_dtype(work->symbols, last)->target;
+	uint8_t kind = hsnap_dtype(work->symbols, last)->kind;
+	return kind != HSNAP_DTYPE_BYTE && kind != HSNAP_DTYPE_SCALAR;
+}
+
 bool hsnap_part_counts(const struct hsnap_work *work, const struct hsnap_part *part)
 {
 	const struct hsnap_claim *claim = &work->claims[part->block];
-	return claim->evidence < HSNAP_EVIDENCE_RUN || claim->form == HSNAP_FORM_BYTES;
+	if (claim->evidence < HSNAP_EVIDENCE_RUN || claim->form == HSNAP_FORM_BYTES)
+		return true;
+	/* What follows a struct in its block, or is but bytes at its end, it says nothing of. */
+	return claim->form == HSNAP_FORM_ONE && claim->type && part->address >= hsnap_object_start(work, part->block) &&
+	       part->address - hsnap_object_start(work, part->block) >= hsnap_dtype(work->symbols, claim->type)->size &&
+	       !has_typed_tail(work, claim->type);
 }

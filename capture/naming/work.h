@@ -48,6 +48,20 @@ struct hsnap_part {
 	bool sure; /* who points to it is known and not only inferred */
 };
 
+/* A block that is a pool: objects of one type at places of one distance.  See pools.h. */
+struct hsnap_slab {
+	uint32_t block;
+	hsnap_dtype_id type;
+	uint64_t first, stride; /* bytes from the start of the block's object; stride > 0 */
+	uint64_t size;          /* of an object, at most stride */
+	uint32_t num;           /* places */
+	uint32_t num_items;     /* of them: where an object is seen */
+	uint32_t first_item;    /* number of its first among the objects of all slabs */
+	uint8_t evidence;       /* enum hsnap_evidence */
+	uint64_t *items;        /* bit p: there is one at place p */
+	uint32_t *ranks;        /* objects before place 64 n */
+};
+
 enum hsnap_holder_kind {
 	HSNAP_HOLDER_NONE,
 	HSNAP_HOLDER_MEMBER,   /* the member of type a at offset b */
@@ -111,7 +125,12 @@ struct hsnap_work {
 	uint32_t *body_of;                                   /* one a block: 1 + index into bodies, or 0 */
 	struct hsnap_losers losers;                          /* of claims */
 	struct hsnap_keymap heads;                           /* addresses of rings' heads that are starts of blocks */
-	struct hsnap_vec(struct hsnap_part) parts;           /* typed places in blocks without a name */
+	struct hsnap_vec(struct hsnap_part) parts;           /* typed places in blocks without a name, or beyond what their name says */
+	struct hsnap_vec(struct hsnap_slab) declared;        /* pools by hand */
+	struct hsnap_keymap declared_blocks;                 /* {block, 0}: it is one of them */
+	struct hsnap_vec(struct hsnap_slab) slabs;           /* all pools, in order of block */
+	uint64_t *is_slab;                                   /* bit b: block b is one; NULL: none is */
+	uint32_t num_items;                                  /* objects in all slabs */
 	struct hsnap_plans plans;                            /* of the types of symbols */
 	hsnap_dtype_id *aliases;                             /* one a type: what an opaque one is, or 0; NULL without symbols */
 	struct hsnap_vec(struct hsnap_holder) holders;       /* [0] none */

@@ -330,8 +330,8 @@ Test(casts, a_page_of_items_is_not_one_item)
 		world_set(w, page + i * 128, node);
 	}
 	world_name(w);
-	/* It has no name, and yet what its items point to has one. */
-	cr_expect_str_eq(world_rows(w), "1 1024 bytes in g_items[*] label; 1 item *[] proved; 1 Node proved", "%s", w->text);
+	/* It is no item, and yet what its items point to has a name. */
+	cr_expect_str_eq(world_rows(w), "1 pool of item in g_items[*] label; 1 item *[] proved; 1 Node proved", "%s", w->text);
 	world_destroy(w);
 }
 

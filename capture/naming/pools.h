@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pools.h - objects that lie side by side in one block: pools, slabs, arenas.
+ *
+ * Private to capture/naming.  Such a block is of no type; what is in it is, as far as typed pointers lead there,
+ * or as the user says.  Only places where an object is seen count: of the others nobody knows whether they are in use.
+ */
+#ifndef HSNAP_CAPTURE_NAMING_POOLS_H
+#define HSNAP_CAPTURE_NAMING_POOLS_H
+
+#include "capture/naming/work.h"
+
+/* Where the objects of a pool stand, as the user says. */
+struct hsnap_pool_layout {
+	hsnap_dtype_id type;  /* of the objects: a struct that has a size */
+	uint64_t first;       /* bytes from hsnap_object_start() to the first place */
+	uint64_t stride;      /* bytes from place to place, a multiple of 8; 0: the type's size.  Less than that only if it is flexible */
+	uint8_t live_bytes;   /* 1, 2, 4, 8: of the number that says which places are in use; 0: all are */
+	uint64_t live_at;     /* where in the object it stands */
+	uint64_t live_mask, live_value; /* in use: (number & mask) == value */
+};
+
+/**
+ * Say of a block that it is such a pool.  May be called until hsnap_push_types() ends, from within it too: what the
+ * objects point to is followed after that.  Of several layouts of one block the first holds.
+ *
+ * @return false: out of memory.  *ret_fits (may be NULL): not one place fits the block, or the layout is none; nothing is done
+ */
+bool hsnap_declare_pool(struct hsnap_work *work, uint32_t block, const struct hsnap_pool_layout *layout, bool *ret_fits);
+
+/* The objects of declared pools become parts from part number *taken on: see push.c.  `add` is called for each. */
+void hsnap_each_declared(struct hsnap_work *work, size_t *taken,
+			 void (*add)(void *context, uint32_t block, hsnap_dtype_id type, uint64_t address), void *context);
+
+/**
+ * Find the pools among all blocks that have parts (work.h), and put work->slabs in order.
+ *
+ * A pool has four objects of one type at least, which all stand at one distance from each other, or multiples of it:
+ * the type's size as an allocator rounds it, or whatever there is, if the type is flexible.  A twentieth of them at
+ * the most may be contradicted by pointers to something else.  No claim may change after it.
+ *
+ * Cost: a byte a block meanwhile; parts of blocks with four of them are sorted.
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_find_slabs(struct hsnap_work *work, struct hsnap_error *err);
+void hsnap_slabs_deinit(struct hsnap_work *work);
+
+/* The slab that a block is, or NULL.  Usable from hsnap_find_slabs() on, by several threads. */
+const struct hsnap_slab *hsnap_slab_of(const struct hsnap_work *work, uint32_t block);
+
+/* The place whose object covers an offset from the start of the block's object; UINT32_MAX: none does. */
+uint32_t hsnap_slab_place(const struct hsnap_slab *slab, uint64_t offset);
+
+/* The number of the object at a place among those of all slabs. */
+uint32_t hsnap_slab_item(const struct hsnap_slab *slab, uint32_t place);
+
+#endif

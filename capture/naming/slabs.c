@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * slabs.c - finds the blocks that are pools, by the objects in them that typed pointers lead to.
+ *
+ * What an allocator of the program's own cuts a block into has one size.  So objects of one type at one distance
+ * are its items; a struct that is but a member of the items has another size than that, and is none.
+ */
+#include <stdlib.h>
+
+#include "capture/naming/claims.h"
+#include "capture/naming/pools.h"
+#include "snapshot/base/cleanup.h"
+#include "snapshot/base/pages.h"
+
+#define FEW_ITEMS 4u
+#define FEW_FLEXIBLE 8u /* of those whose size nothing but their distance tells, unless half of the places have one */
+#define MOST_KINDS 16u  /* types in one block: with more it is a heap of all sorts */
+#define MOST_AGAINST 20u /* one in so many may be contradicted */
+
+/* Objects of one type in one block. */
+struct kind {
+	hsnap_dtype_id type;
+	uint32_t num, sure;
+	uint64_t first, last, distance; /* offsets; what all distances are multiples of */
+};
+
+struct slabs {
+	struct hsnap_work *work;
+	uint8_t *counts; /* parts of each block, up to FEW_ITEMS */
+	struct hsnap_vec(uint32_t) order; /* parts of blocks with enough of them, by address */
+	struct hsnap_keymap outer; /* {type, size} → a type of that size at most has it as a part */
+};
+
+static void slabs_deinit(struct slabs *slabs)
+{
+	hsnap_pages_free(slabs->counts, slabs->work->num_blocks, sizeof(*slabs->counts));
+	hsnap_vec_deinit(&slabs->order);
+	hsnap_keymap_deinit(&slabs->outer);
+}
+
+static int by_address(const void *a, const void *b, void *context)
+{
+	const struct hsnap_work *work = context;
+	const struct hsnap_part *x = &work->parts.items[*(const uint32_t *)a], *y = &work->parts.items[*(const uint32_t *)b];
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->type < y->type ? -1 : x->type > y->type;
+}
+
+static bool put_in_order(struct slabs *slabs)
+{
+	struct hsnap_work *work = slabs->work;
+	for (size_t i = 0; i < work->parts.num; i++) {
+		uint8_t *count = &slabs->counts[work->parts.items[i].block];
+		*count += *count < FEW_ITEMS;
+	}
+	for (size_t i = 0; i < work->parts.num; i++) {
+		const struct hsnap_part *part = &work->parts.items[i];
+		bool enough = slabs->counts[part->block] >= FEW_ITEMS || work->claims[part->block].type == part->type;
+		if (enough && hsnap_part_counts(work, part) && !hsnap_vec_push(&slabs->order, (uint32_t)i))
+			return false;
+	}
+	if (slabs->order.num)
+		qsort_r(slabs->order.items, slabs->order.num, sizeof(*slabs->order.items), by_address, work);
+	return true;
+}
+
+/* ---- one block ---- */
+
+/* The parts of one block, in order of address. */
+struct group {
+	struct hsnap_work *work;
+	const uint32_t *parts;
+	size_t num;
+	uint32_t block;
+	hsnap_dtype_id first; /* the block has the name of what is but the first of its kind in it, as it seems; else 0 */
+	struct kind kinds[MOST_KINDS];
+	unsigned num_kinds;
+};
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static const struct hsnap_part *part_of(const struct group *group, size_t i)
+{
+	return &group->work->parts.items[group->parts[i]];
+}
+
+static uint64_t offset_of(const struct group *group, const struct hsnap_part *part)
+{
+	return part->address - hsnap_object_start(group->work, group->block);
+}
+
+/* false: of all sorts. */
+static bool add_object(struct group *group, hsnap_dtype_id type, uint64_t at, bool sure)
+{
+	unsigned k = 0;
+	while (k < group->num_kinds && group->kinds[k].type != type)
+		k++;
+	if (k == MOST_KINDS)
+		return false;
+	struct kind *kind = &group->kinds[k];
+	if (k == group->num_kinds) {
+		group->num_kinds++;
+		*kind = (struct kind){ .type = type, .first = at };
+	}
+	kind->distance = common_divisor(at - kind->first, kind->distance);
+	kind->last = at;
+	kind->num++;
+	kind->sure += sure;
+	return true;
+}
+
+static bool find_kinds(struct group *group)
+{
+	const struct hsnap_claim *claim = &group->work->claims[group->block];
+	if (group->first && !add_object(group, group->first, 0, hsnap_claim_confidence(claim) > HSNAP_INFERRED))
+		return false;
+	for (size_t i = 0; i < group->num; i++)
+		if (!add_object(group, part_of(group, i)->type, offset_of(group, part_of(group, i)), part_of(group, i)->sure))
+			return false;
+	return true;
+}
+
+/* A flexible object in whose tail others of its type lie is no larger than they are. */
+static hsnap_dtype_id find_first(const struct group *group)
+{
+	const struct hsnap_claim *claim = &group->work->claims[group->block];
+	if (claim->form != HSNAP_FORM_ONE || claim->evidence > HSNAP_EVIDENCE_CONTAINER)
+		return 0;
+	for (size_t i = 0; i < group->num; i++)
+		if (part_of(group, i)->type == claim->type)
+			return claim->type;
+	return 0;
+}
+
+static bool is_flexible(const struct group *group, hsnap_dtype_id type)
+{
+	return hsnap_dtype(group->work->symbols, type)->flags & HSNAP_DTYPE_FLEXIBLE;
+}
+
+/* Is there a type of at most `most` bytes that has the other as a part of it?  Then that may be the item. */
+static bool has_outer(const struct hsnap_work *work, hsnap_dtype_id type, uint64_t most)
+{
+	uint64_t size = hsnap_dtype(work->symbols, type)->size;
+	for (hsnap_dtype_id outer = 1; outer < work->symbols->types.num; outer++) {
+		const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, outer);
+		if (dtype->kind != HSNAP_DTYPE_STRUCT || dtype->size <= size || dtype->size > most)
+			continue;
+		for (uint64_t at = 0; at + size <= dtype->size; at += 8)
+			if (hsnap_has_member(work, outer, type, at))
+				return true;
+	}
+	return false;
+}
+
+/* The same, asked once. */
+static bool may_be_part(struct slabs *slabs, hsnap_dtype_id type, uint64_t stride, bool *ret)
+{
+	bool is_new;
+	uint32_t *known = hsnap_keymap_at(&slabs->outer, (struct hsnap_key){ type, stride }, &is_new);
+	if (!known)
+		return false;
+	if (is_new)
+		*known = has_outer(slabs->work, type, stride);
+	*ret = *known;
+	return true;
+}
+
+/* What an allocator makes of the size, so that all distances are multiples of it; 0: they are not. */
+static uint64_t stride_of(const struct group *group, const struct kind *kind)
+{
+	static const uint64_t roundings[] = { 8, 16, 64 };
+	const struct hsnap_dtype *dtype = hsnap_dtype(group->work->symbols, kind->type);
+	if (kind->num < FEW_ITEMS || kind->distance < dtype->size)
+		return 0;
+	if (is_flexible(group, kind->type)) {
+		bool dense = (kind->last - kind->first) / kind->distance + 1 <= (uint64_t)kind->num * 2;
+		return dense || kind->num >= FEW_FLEXIBLE ? kind->distance : 0;
+	}
+	/* Classes with virtual functions are derived from: with room behind it is rather one of those. */
+	for (size_t i = 0; i < (dtype->flags & HSNAP_DTYPE_POLYMORPHIC ? 1 : sizeof(roundings) / sizeof(*roundings)); i++) {
+		uint64_t stride = (dtype->size + roundings[i] - 1) & ~(roundings[i] - 1);
+		if (kind->distance % stride == 0)
+			return stride;
+	}
+	return 0;
+}
+
+/*
+ * The kind that the block is a pool of, as it seems: the largest, since the others may be parts of it.
+ * false: out of memory.
+ */
+static bool choose(struct slabs *slabs, const struct group *group, const struct kind **ret)
+{
+	const struct hsnap_symbols *symbols = group->work->symbols;
+	*ret = NULL;
+	for (unsigned k = 0; k < group->num_kinds; k++) {
+		const struct kind *kind = &group->kinds[k];
+		uint64_t stride = stride_of(group, kind), size = hsnap_dtype(symbols, kind->type)->size;
+		bool part = false;
+		if (stride >= size + 8 && !is_flexible(group, kind->type) && !may_be_part(slabs, kind->type, stride, &part))
+			return false;
+		if (stride && !part && (!*ret || size > hsnap_dtype(symbols, (*ret)->type)->size))
+			*ret = kind;
+	}
+	return true;
+}
+
+static bool get_bit(const uint64_t *bits, uint64_t bit)
+{
+	return bits[bit / 64] >> bit % 64 & 1;
+}
+
+static void set_item(struct hsnap_slab *slab, uint64_t place)
+{
+	if (place >= slab->num || get_bit(slab->items, place))
+		return;
+	slab->items[place / 64] |= (uint64_t)1 << place % 64;
+	slab->num_items++;
+}
+
+static void drop_item(struct hsnap_slab *slab, uint64_t place)
+{
+	if (place >= slab->num || !get_bit(slab->items, place))
+		return;
+	slab->items[place / 64] &= ~((uint64_t)1 << place % 64);
+	slab->num_items--;
+}
+
+/* Can there be such an object at a byte of an item? */
+static bool explains(const struct hsnap_work *work, hsnap_dtype_id item, hsnap_dtype_id type, uint64_t at)
+{
+	if (at >= hsnap_dtype(work->symbols, item)->size) /* in its tail */
+		return true;
+	return hsnap_has_member(work, item, type, at) ||
+	       (!at && (hsnap_starts_with(&work->plans, type, item) || hsnap_starts_with(&work->plans, item, type)));
+}
+
+/* Pointers to something else where the items are, or where more of them might be; such an item does not count. */
+static uint32_t count_against(const struct group *group, struct hsnap_slab *slab)
+{
+	uint64_t end = slab->first + (uint64_t)slab->num * slab->stride;
+	uint32_t against = 0;
+	for (size_t i = 0; i < group->num; i++) {
+		const struct hsnap_part *part = part_of(group, i);
+		uint64_t at = offset_of(group, part), from = at - slab->first;
+		if (part->type == slab->type || at < slab->first || at >= end ||
+		    explains(group->work, slab->type, part->type, from % slab->stride))
+			continue;
+		drop_item(slab, from / slab->stride);
+		against++;
+	}
+	return against;
+}
+
+static void set_items(const struct group *group, const struct kind *kind, struct hsnap_slab *slab)
+{
+	for (size_t i = 0; i < group->num; i++) {
+		const struct hsnap_part *part = part_of(group, i);
+		if (part->type == kind->type)
+			set_item(slab, (offset_of(group, part) - slab->first) / slab->stride);
+	}
+	if (group->first == kind->type)
+		set_item(slab, 0);
+}
+
+/* From the first item that is seen to the last that there is room for; false: out of memory. */
+static bool measure(const struct group *group, const struct kind *kind, struct hsnap_slab *slab)
+{
+	uint64_t room = hsnap_object_room(group->work, group->block);
+	slab->block = group->block;
+	slab->type = kind->type;
+	slab->stride = stride_of(group, kind);
+	slab->size = is_flexible(group, kind->type) ? slab->stride : hsnap_dtype(group->work->symbols, kind->type)->size;
+	slab->first = kind->first;
+	slab->evidence = (uint64_t)kind->sure * MOST_AGAINST >= (uint64_t)kind->num * (MOST_AGAINST - 1)
+				 ? HSNAP_EVIDENCE_POINTER : HSNAP_EVIDENCE_FOLLOWED;
+	if (room < slab->first || room - slab->first < slab->size ||
+	    (room - slab->first - slab->size) / slab->stride >= HSNAP_MAX_NODES)
+		return true;
+	slab->num = (uint32_t)((room - slab->first - slab->size) / slab->stride) + 1;
+	slab->items = calloc(slab->num / 64 + 1, sizeof(*slab->items));
+	return slab->items;
+}
+
+static bool make_slab(const struct group *group, const struct kind *kind)
+{
+	struct hsnap_slab slab = { 0 };
+	if (!measure(group, kind, &slab))
+		return false;
+	if (slab.num)
+		set_items(group, kind, &slab);
+	uint64_t against = slab.num ? count_against(group, &slab) : 0;
+	if (slab.num_items < FEW_ITEMS || against * MOST_AGAINST > kind->num) {
+		free(slab.items);
+		return true;
+	}
+	if (hsnap_vec_push(&group->work->slabs, slab))
+		return true;
+	free(slab.items);
+	return false;
+}
+
+/* The parts of one block from `first` on; *next: those of the next one. */
+static bool look_at_block(struct slabs *slabs, size_t first, size_t *next)
+{
+	struct hsnap_work *work = slabs->work;
+	struct group group = { .work = work, .parts = slabs->order.items + first };
+	const struct kind *kind = NULL;
+	group.block = part_of(&group, 0)->block;
+	while (first + group.num < slabs->order.num && part_of(&group, group.num)->block == group.block)
+		group.num++;
+	*next = first + group.num;
+	bool is_declared = work->declared.num && hsnap_keymap_get(&work->declared_blocks, (struct hsnap_key){ group.block, 0 });
+	group.first = find_first(&group);
+	if (!is_declared && find_kinds(&group) && (!choose(slabs, &group, &kind) || (kind && !make_slab(&group, kind))))
+		return false;
+	if (group.first)
+		hsnap_unname_block(work, group.block);
+	return true;
+}
+
+/* ---- all of them ---- */
+
+/* What the user says is a pool is one; of what stands before its first object it says nothing. */
+static bool take_declared(struct hsnap_work *work)
+{
+	for (size_t i = 0; i < work->declared.num; i++) {
+		struct hsnap_slab *slab = &work->declared.items[i];
+		const struct hsnap_claim *claim = &work->claims[slab->block];
+		if (claim->form != HSNAP_FORM_BYTES && claim->type &&
+		    (claim->form == HSNAP_FORM_RUN || slab->first < hsnap_dtype(work->symbols, claim->type)->size))
+			hsnap_unname_block(work, slab->block);
+		if (!hsnap_vec_push(&work->slabs, *slab))
+			return false;
+		slab->items = NULL;
+	}
+	return true;
+}
+
+static int by_block(const void *a, const void *b)
+{
+	const struct hsnap_slab *x = a, *y = b;
+	return (x->block > y->block) - (x->block < y->block);
+}
+
+static bool rank(struct hsnap_slab *slab)
+{
+	uint32_t words = slab->num / 64 + 1, before = 0;
+	slab->ranks = calloc(words, sizeof(*slab->ranks));
+	for (uint32_t i = 0; slab->ranks && i < words; i++) {
+		slab->ranks[i] = before;
+		before += (uint32_t)__builtin_popcountll(slab->items[i]);
+	}
+	return slab->ranks;
+}
+
+/* Give each object its number; more than there can be nodes have none. */
+static bool number(struct hsnap_work *work)
+{
+	work->is_slab = calloc(work->num_blocks / 64 + 1, sizeof(*work->is_slab));
+	if (!work->is_slab)
+		return false;
+	qsort(work->slabs.items, work->slabs.num, sizeof(*work->slabs.items), by_block);
+	size_t kept = 0;
+	for (size_t i = 0; i < work->slabs.num; i++) {
+		struct hsnap_slab slab = work->slabs.items[i];
+		work->slabs.items[i].items = NULL; /* it moves */
+		if (!slab.num_items || work->num_items + slab.num_items > HSNAP_MAX_NODES / 2) {
+			free(slab.items);
+			continue;
+		}
+		slab.first_item = work->num_items;
+		work->num_items += slab.num_items;
+		work->is_slab[slab.block / 64] |= (uint64_t)1 << slab.block % 64;
+		work->slabs.items[kept++] = slab;
+		if (!rank(&work->slabs.items[kept - 1]))
+			return false;
+	}
+	work->slabs.num = kept;
+	return true;
+}
+
+enum hsnap_code hsnap_find_slabs(struct hsnap_work *work, struct hsnap_error *err)
+{
+	hsnap_auto(slabs_deinit) struct slabs slabs = { .work = work };
+	slabs.counts = hsnap_pages_alloc(work->num_blocks, sizeof(*slabs.counts));
+	bool done = slabs.counts && put_in_order(&slabs);
+	for (size_t i = 0; done && i < slabs.order.num;)
+		done = look_at_block(&slabs, i, &i);
+	done = done && take_declared(work) && (!work->slabs.num || number(work));
+	return done ? HSNAP_OK : hsnap_no_memory(err);
+}

@@ -168,7 +168,7 @@ struct hsnap_dies *hsnap_dies_of(struct hsnap_dies *dies, hsnap_die_key key)
 }
 
 /* The key of an offset in this very file. */
-static hsnap_die_key key_in(const struct hsnap_dies *dies, bool info, uint64_t offset)
+hsnap_die_key hsnap_die_key_in(const struct hsnap_dies *dies, bool info, uint64_t offset)
 {
 	if (dies->is_alt)
 		return hsnap_die_key_of(HSNAP_DIE_ALT, offset);
@@ -199,7 +199,7 @@ hsnap_die_key hsnap_die_key_here(struct hsnap_dies *dies, Dwarf_Die die)
 	Dwarf_Error error = NULL;
 	if (!good(dies, dwarf_dieoffset(die, &offset, &error), error))
 		return 0;
-	return key_in(dies, dwarf_get_die_infotypes_flag(die), offset);
+	return hsnap_die_key_in(dies, dwarf_get_die_infotypes_flag(die), offset);
 }
 
 unsigned hsnap_die_tag(struct hsnap_dies *dies, Dwarf_Die die)
@@ -293,7 +293,19 @@ static hsnap_die_key read_reference(struct hsnap_dies *dies, Dwarf_Die die, Dwar
 	}
 	if (!good(dies, dwarf_global_formref(attribute, &offset, &error), error) || !offset)
 		return HSNAP_DIE_UNKNOWN;
-	return other_file ? hsnap_die_key_of(HSNAP_DIE_ALT, offset) : key_in(dies, info, offset);
+	return other_file ? hsnap_die_key_of(HSNAP_DIE_ALT, offset) : hsnap_die_key_in(dies, info, offset);
+}
+
+void hsnap_die_member_expression(const uint8_t *bytes, uint64_t size, struct hsnap_die_facts *facts)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+	bool plain = size > 1 && size < 10 && bytes[0] == DW_OP_plus_uconst;
+	for (uint64_t i = 1; plain && i < size; i++, shift += 7)
+		value |= (uint64_t)(bytes[i] & 0x7f) << shift;
+	if (plain)
+		facts->member_offset = value;
+	facts->flags |= plain ? HSNAP_DIE_HAS_MEMBER_OFFSET : HSNAP_DIE_MEMBER_COMPUTED;
 }
 
 /* An offset within the struct: a number, or an expression that adds one. */
@@ -330,14 +342,7 @@ static void read_member_offset(struct hsnap_dies *dies, Dwarf_Attribute attribut
 			facts->flags |= HSNAP_DIE_HAS_MEMBER_OFFSET;
 		return;
 	}
-	uint64_t value = 0;
-	unsigned shift = 0;
-	bool plain = size > 1 && size < 10 && bytes[0] == DW_OP_plus_uconst;
-	for (uint64_t i = 1; plain && i < size; i++, shift += 7)
-		value |= (uint64_t)(bytes[i] & 0x7f) << shift;
-	if (plain)
-		facts->member_offset = value;
-	facts->flags |= plain ? HSNAP_DIE_HAS_MEMBER_OFFSET : HSNAP_DIE_MEMBER_COMPUTED;
+	hsnap_die_member_expression(bytes, size, facts);
 	if (block)
 		dwarf_dealloc(dies->dbg, block, DW_DLA_BLOCK);
 }
@@ -356,6 +361,12 @@ static void read_count(struct hsnap_dies *dies, Dwarf_Attribute attribute, unsig
 	facts->flags |= HSNAP_DIE_HAS_COUNT;
 }
 
+bool hsnap_die_is_fixed_operator(uint8_t op)
+{
+	return op == DW_OP_addr || op == DW_OP_addrx || op == DW_OP_const4u || op == DW_OP_const8u ||
+	       op == DW_OP_constx || op == DW_OP_GNU_addr_index || op == DW_OP_GNU_const_index;
+}
+
 /* Could this location be a fixed place?  The first operator tells. */
 static bool names_fixed_place(struct hsnap_dies *dies, Dwarf_Attribute attribute, unsigned form)
 {
@@ -366,9 +377,7 @@ static bool names_fixed_place(struct hsnap_dies *dies, Dwarf_Attribute attribute
 		return form == DW_FORM_block1 || form == DW_FORM_block;
 	if (!good(dies, dwarf_formexprloc(attribute, &len, &at, &error), error) || !len)
 		return false;
-	uint8_t op = *(const uint8_t *)at;
-	return op == DW_OP_addr || op == DW_OP_addrx || op == DW_OP_const4u || op == DW_OP_const8u ||
-	       op == DW_OP_constx || op == DW_OP_GNU_addr_index || op == DW_OP_GNU_const_index;
+	return hsnap_die_is_fixed_operator(*(const uint8_t *)at);
 }
 
 static void read_attribute(struct hsnap_dies *dies, Dwarf_Die die, Dwarf_Attribute attribute,
@@ -537,10 +546,11 @@ bool hsnap_die_next_unit(struct hsnap_dies *dies, bool types, struct hsnap_die_u
 		return false;
 	}
 	ret->start = at - in_unit;
+	ret->header = (uint8_t)in_unit;
 	ret->version = version;
 	if (unit_type == DW_UT_type || unit_type == DW_UT_split_type || types) {
 		ret->signature = signature_key(&signature);
-		ret->type = key_in(dies, !types, ret->start + type_offset);
+		ret->type = hsnap_die_key_in(dies, !types, ret->start + type_offset);
 	} else if (unit_type == DW_UT_skeleton || unit_type == DW_UT_split_compile) {
 		memcpy(&ret->id, &signature, sizeof(ret->id));
 		ret->skeleton = unit_type == DW_UT_skeleton;

@@ -76,6 +76,8 @@ bool hsnap_dies_unreadable(struct hsnap_elf *elf);
 struct hsnap_dies *hsnap_dies_of(struct hsnap_dies *dies, hsnap_die_key key);
 /* The entry itself: NULL where there is none.  Free with hsnap_die_free(). */
 Dwarf_Die hsnap_die_at(struct hsnap_dies *dies, hsnap_die_key key);
+/* The key of an offset in this very file: in .debug_info, else in .debug_types. */
+hsnap_die_key hsnap_die_key_in(const struct hsnap_dies *dies, bool info, uint64_t offset);
 hsnap_die_key hsnap_die_key_here(struct hsnap_dies *dies, Dwarf_Die die);
 unsigned hsnap_die_tag(struct hsnap_dies *dies, Dwarf_Die die); /* 0: none */
 static inline void hsnap_die_free(Dwarf_Die die)
@@ -115,6 +117,9 @@ struct hsnap_die_facts {
 };
 
 void hsnap_die_read(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_die_facts *ret);
+/* What scan.h reads of a value in the same way: a member's offset as an expression, and the operator that begins a location. */
+void hsnap_die_member_expression(const uint8_t *bytes, uint64_t size, struct hsnap_die_facts *facts);
+bool hsnap_die_is_fixed_operator(uint8_t op);
 
 /* Names of the unit's files, as its line table has them: *ret[decl_file - *ret_base]. */
 char **hsnap_die_files(struct hsnap_dies *dies, Dwarf_Die unit, size_t *ret_num, unsigned *ret_base);
@@ -124,6 +129,7 @@ void hsnap_die_files_free(struct hsnap_dies *dies, char **files, size_t num);
 struct hsnap_die_unit {
 	Dwarf_Die die;      /* free it with hsnap_die_free() */
 	uint64_t start;     /* of its header */
+	uint8_t header;     /* bytes of it, up to the entry */
 	hsnap_die_key type, signature; /* of a type unit, else 0 */
 	uint64_t id;        /* of a unit in two halves: the same in both */
 	unsigned version;

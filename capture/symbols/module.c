@@ -47,6 +47,7 @@ static void reader_deinit(struct hsnap_reader *reader)
 	hsnap_vec_deinit(&reader->files);
 	hsnap_vec_deinit(&reader->scratch);
 	hsnap_table_free(reader);
+	hsnap_scans_deinit(&reader->scans);
 }
 
 static bool has_info(struct hsnap_elf *elf)

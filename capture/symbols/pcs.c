@@ -172,11 +172,8 @@ static uint32_t allocated_type(struct hsnap_reader *reader, hsnap_die_key key)
 {
 	struct hsnap_die_facts facts = { 0 };
 	for (unsigned hops = 0; hops < 8; hops++) {
-		Dwarf_Die die = hsnap_die_at(reader->dies, key);
-		if (!die)
+		if (!hsnap_table_facts(reader, key, &facts))
 			return 0;
-		hsnap_die_read(hsnap_dies_of(reader->dies, key), die, &facts);
-		hsnap_die_free(die);
 		if (facts.name)
 			break;
 		key = facts.specification ? facts.specification : facts.origin;
@@ -267,10 +264,7 @@ static void answer_frames(struct hsnap_reader *reader, const struct hsnap_unit_c
 	while (num--) {
 		add_frame(reader, inlined[num], source_of(reader, unit_key, file, line), line);
 		struct hsnap_die_facts facts = { .call_file = UINT64_MAX };
-		Dwarf_Die die = hsnap_die_at(reader->dies, inlined[num]);
-		if (die)
-			hsnap_die_read(hsnap_dies_of(reader->dies, inlined[num]), die, &facts);
-		hsnap_die_free(die);
+		(void)hsnap_table_facts(reader, inlined[num], &facts);
 		file = facts.call_file;
 		line = facts.call_line;
 	}
@@ -326,11 +320,8 @@ static hsnap_die_key origin_type(struct hsnap_reader *reader, hsnap_die_key orig
 	hsnap_die_key type = 0, of = origin;
 	for (unsigned hops = 0; of && hops < 4 && !type; hops++) {
 		struct hsnap_die_facts facts;
-		Dwarf_Die from = hsnap_die_at(reader->dies, of);
-		if (!from)
+		if (!hsnap_table_facts(reader, of, &facts))
 			break;
-		hsnap_die_read(hsnap_dies_of(reader->dies, of), from, &facts);
-		hsnap_die_free(from);
 		type = facts.type;
 		of = facts.origin;
 	}
@@ -350,11 +341,8 @@ static void collect_variable(struct collect *c, struct hsnap_dies *dies, Dwarf_D
 	if (!named && !facts.type)
 		facts.type = origin_type(reader, of);
 	for (unsigned hops = 0; named && of && hops < 4 && (!facts.type || !facts.name); hops++) {
-		Dwarf_Die from = hsnap_die_at(reader->dies, of);
-		if (!from)
+		if (!hsnap_table_facts(reader, of, &origin))
 			break;
-		hsnap_die_read(hsnap_dies_of(reader->dies, of), from, &origin);
-		hsnap_die_free(from);
 		facts.type = facts.type ? facts.type : origin.type;
 		facts.name = facts.name ? facts.name : origin.name;
 		of = origin.origin;
@@ -433,11 +421,8 @@ bool hsnap_pcs_parameters(struct hsnap_reader *reader, hsnap_die_key function, s
 	hsnap_die_key type = 0;
 	hsnap_die_key of = function;
 	for (unsigned hops = 0; of && hops < 4 && !type; hops++) {
-		Dwarf_Die from = hsnap_die_at(reader->dies, of);
-		if (!from)
+		if (!hsnap_table_facts(reader, of, &facts))
 			break;
-		hsnap_die_read(hsnap_dies_of(reader->dies, of), from, &facts);
-		hsnap_die_free(from);
 		type = facts.type;
 		of = facts.specification ? facts.specification : facts.origin;
 	}

@@ -3,7 +3,7 @@
  * reader.h - one module's debug info on its way to a struct hsnap_symbols; private to this folder.
  *
  * All of this runs in the confined child.  A reader works through one module:
- *   index.c   walks the units: types as written, variables, functions, code ranges
+ *   index.c   walks the units (scan.h): types as written (types.c), variables (variables.c), functions, code ranges
  *   pcs.c     answers for the PCs that were asked
  *   unify.c   finds the definitions of declarations, merges copies, writes the types out
  *   symtab.c  what only the symbol table knows
@@ -12,6 +12,7 @@
 #define HSNAP_CAPTURE_SYMBOLS_READER_H
 
 #include "capture/symbols/dies.h"
+#include "capture/symbols/scan.h"
 #include "capture/symbols/split.h"
 #include "capture/symbols/symbols.h"
 
@@ -94,6 +95,7 @@ struct hsnap_raw_unit {
 	hsnap_die_key key; /* of the unit's own entry */
 	uint64_t end;      /* offset of the next unit of the section */
 	bool is_type;
+	uint8_t header;    /* bytes from where it begins to that entry */
 	uint32_t skeleton; /* 1 + index into split.skeletons where this is the other half of that; else 0 */
 };
 
@@ -129,6 +131,7 @@ struct hsnap_reader {
 	struct hsnap_vec(struct hsnap_raw_misplaced) misplaced;
 	struct hsnap_vec(struct hsnap_raw_unit) units;   /* in order of key */
 	struct hsnap_vec(struct hsnap_raw_range) ranges; /* in order of low once indexed */
+	struct hsnap_scans scans;
 	uint32_t *table;   /* key → index into types: table.c */
 	size_t table_size; /* a power of two, or 0 */
 
@@ -171,6 +174,10 @@ uint32_t hsnap_table_find(const struct hsnap_reader *reader, hsnap_die_key key);
 uint32_t hsnap_reader_table_add(struct hsnap_reader *reader, const struct hsnap_raw_type *type);
 /* The unit that has the key: index into units, or UINT32_MAX. */
 uint32_t hsnap_table_unit(const struct hsnap_reader *reader, hsnap_die_key key);
+/* The unit that has the key as it is scanned, and the entry's offset; NULL: none, or it is broken.  Close it again. */
+struct hsnap_scan *hsnap_table_scan(struct hsnap_reader *reader, hsnap_die_key key, uint64_t *ret_offset);
+/* What the entry says; false: there is none. */
+bool hsnap_table_facts(struct hsnap_reader *reader, hsnap_die_key key, struct hsnap_die_facts *ret);
 /* The entry that has the line table of a unit (its index). */
 hsnap_die_key hsnap_table_lines(const struct hsnap_reader *reader, uint32_t unit);
 /* The path of file `number` of the unit that holds the key; "" where unknown. */

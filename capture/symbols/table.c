@@ -201,6 +201,49 @@ uint32_t hsnap_table_unit(const struct hsnap_reader *reader, hsnap_die_key key)
 }
 
 
+static uint64_t offset_in(const struct hsnap_dies *file, hsnap_die_key key)
+{
+	return key & (file->root ? (UINT64_C(1) << HSNAP_DIE_SPLIT_SHIFT) - 1 : HSNAP_DIE_OFFSET);
+}
+
+struct hsnap_scan *hsnap_table_scan(struct hsnap_reader *reader, hsnap_die_key key, uint64_t *ret_offset)
+{
+	struct hsnap_dies *file = hsnap_dies_of(reader->dies, key);
+	uint32_t unit = file ? hsnap_table_unit(reader, key) : UINT32_MAX;
+	if (unit == UINT32_MAX)
+		return NULL;
+	const struct hsnap_raw_unit *raw = &reader->units.items[unit];
+	enum hsnap_die_section section = hsnap_die_section_of(key);
+	bool types = section == HSNAP_DIE_TYPES || section == HSNAP_DIE_SPLIT_TYPES;
+	*ret_offset = offset_in(file, key);
+	uint64_t start = offset_in(file, raw->key) - raw->header;
+	if (key - raw->key != *ret_offset - offset_in(file, raw->key)) /* another section's */
+		return NULL;
+	struct hsnap_scan *scan = hsnap_scan_open(&reader->scans, file, types, start);
+	if (!scan || *ret_offset < scan->end)
+		return scan;
+	hsnap_scan_close(scan);
+	return NULL;
+}
+
+bool hsnap_table_facts(struct hsnap_reader *reader, hsnap_die_key key, struct hsnap_die_facts *ret)
+{
+	uint64_t offset;
+	struct hsnap_scan *scan = hsnap_table_scan(reader, key, &offset);
+	if (scan) {
+		struct hsnap_entry entry = hsnap_entry_at(scan, offset);
+		hsnap_entry_read(scan, &entry, ret);
+		hsnap_scan_close(scan);
+		return entry.abbrev != NULL;
+	}
+	/* In a unit that was not come to yet. */
+	Dwarf_Die die = hsnap_die_at(reader->dies, key);
+	if (die)
+		hsnap_die_read(hsnap_dies_of(reader->dies, key), die, ret);
+	hsnap_die_free(die);
+	return die != NULL;
+}
+
 /* --- functions --- */
 
 struct hsnap_raw_function *hsnap_table_function(struct hsnap_reader *reader, hsnap_die_key key)
@@ -239,11 +282,8 @@ hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_ke
 {
 	for (unsigned hops = 0; key && key != HSNAP_DIE_UNKNOWN && hops < 8; hops++) {
 		struct hsnap_die_facts facts;
-		Dwarf_Die die = hsnap_die_at(reader->dies, key);
-		if (!die)
+		if (!hsnap_table_facts(reader, key, &facts))
 			return 0;
-		hsnap_die_read(hsnap_dies_of(reader->dies, key), die, &facts);
-		hsnap_die_free(die);
 		if (facts.name) {
 			const struct hsnap_raw_function *function = hsnap_table_own_function(reader, key);
 			return hsnap_table_join(reader, function ? function->scope : 0, facts.name);
@@ -260,11 +300,8 @@ uint32_t hsnap_table_owner(struct hsnap_reader *reader, hsnap_die_key key)
 		if (function && function->owner)
 			return function->owner;
 		struct hsnap_die_facts facts;
-		Dwarf_Die die = hsnap_die_at(reader->dies, key);
-		if (!die)
+		if (!hsnap_table_facts(reader, key, &facts))
 			return 0;
-		hsnap_die_read(hsnap_dies_of(reader->dies, key), die, &facts);
-		hsnap_die_free(die);
 		key = facts.specification ? facts.specification : facts.origin;
 	}
 	return 0;

@@ -38,10 +38,25 @@ static bool is_size(uint64_t head, uint64_t at, uint64_t end)
 	return !(head & 2) && !(size & 15) && size <= end - at && (size >= MIN_CHUNK || size == FENCE);
 }
 
+/* May the agent have written that, whatever its check says?  A check of 20 bits holds by chance in one word of a
+ * million, and dirt that glibc freed by itself may be thousands of chunks: a stack that was never noted gives it away. */
+static bool is_writable(const struct reader *reader, uint64_t rest)
+{
+	uint32_t site = HSNAP_TRAILER_SITE(rest);
+	switch (HSNAP_TRAILER_STATE(rest)) {
+	case HSNAP_WIRE_NONE:
+		return false;
+	case HSNAP_WIRE_FREED:
+		return rest == HSNAP_TRAILER_REST(0, 0, 0, HSNAP_WIRE_FREED);
+	default:
+		return !site || site < reader->dir.stack_units;
+	}
+}
+
 static bool is_record(const struct reader *reader, const struct chunk *chunk)
 {
 	return HSNAP_TRAILER_VALID(reader->dir.key, chunk->place, chunk->end_word) &&
-	       HSNAP_TRAILER_STATE(chunk->end_word) != HSNAP_WIRE_NONE;
+	       is_writable(reader, chunk->end_word & ~HSNAP_TRAILER_CHECK_MASK);
 }
 
 /* false: no chunk begins here. */
@@ -217,7 +232,7 @@ static bool add_chunk(struct reader *reader, const struct chunk *chunk, uint32_t
 		return add_free(reader, chunk, arena, chunk->last ? HSNAP_FREE_TOP : HSNAP_FREE_BIN);
 	uint64_t word = chunk->end_word, rest = word & ~HSNAP_TRAILER_CHECK_MASK;
 	uint64_t differs = (word & HSNAP_TRAILER_CHECK_MASK) ^ HSNAP_TRAILER_CHECK(reader->dir.key, chunk->place, rest);
-	unsigned state = HSNAP_TRAILER_STATE(word);
+	unsigned state = is_writable(reader, rest) ? HSNAP_TRAILER_STATE(word) : HSNAP_WIRE_NONE;
 	if (!differs && state & HSNAP_WIRE_LIVE)
 		return add_recorded(reader, chunk, 0);
 	if (!differs && state == HSNAP_WIRE_FREED) {

@@ -63,8 +63,10 @@ shapes)
 		shape "$way, unprepared" "ledger info" "$HEAPS" "$way"
 	done
 	# Thousands of chunks that glibc freed by itself lie in the cache, with a program's bytes at their ends.
-	shape "cut-from-dirt" "agent ledger info" env GLIBC_TUNABLES=glibc.malloc.tcache_count=60000 LD_PRELOAD="$AGENT" \
-		"$HEAPS" cut-from-dirt
+	for way in cut-from-dirt forged-records; do
+		shape "$way" "agent ledger info" env GLIBC_TUNABLES=glibc.malloc.tcache_count=60000 LD_PRELOAD="$AGENT" \
+			"$HEAPS" "$way"
+	done
 	shape "two libcs" ledger "$HEAPS" second-libc # of the second one the agent and glibc's sums know nothing
 	for tune in MALLOC_ARENA_MAX=1 MALLOC_PERTURB_=165 MALLOC_MMAP_THRESHOLD_=20000 MALLOC_TOP_PAD_=3000000 \
 		GLIBC_TUNABLES=glibc.malloc.tcache_count=0 GLIBC_TUNABLES=glibc.malloc.tcache_count=120 \
@@ -146,7 +148,7 @@ libcs)
 		loader=$folder/ld-linux-x86-64.so.2
 		if [ -z "$oldest" ]; then
 			oldest=$folder
-			$CC -O2 -g -D_GNU_SOURCE -fno-builtin-malloc -nostdlib -nostartfiles -o heaps-old \
+			$CC -O2 -g -D_GNU_SOURCE -I"$here/../../.." -fno-builtin-malloc -nostdlib -nostartfiles -o heaps-old \
 				"$here/heaps.c" "$here/old_start.c" -Wl,--unresolved-symbols=ignore-in-shared-libs -Wl,-rpath-link,"$folder" \
 				"$(find "$folder/" -name 'libpthread.so.0')" "$libc" >cc.out 2>&1 || { fail "heaps for the glibc of $suite" cc.out; finish; }
 		fi

@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "capture/wire.h"
 #include "ledger.h"
 
 #pragma GCC diagnostic ignored "-Wunused-result"
@@ -329,6 +330,26 @@ static void cut_from_dirt(void)
 		note(lines(1), memalign(128, 40));
 }
 
+/* The same with dirt whose words are all records by their check, which chance makes one of a million: of a stack that was
+ * never noted, or a freed mark with something in it. */
+static void forged_records(void)
+{
+	const struct hsnap_wire_directory *dir = dlsym ? dlsym(RTLD_DEFAULT, HSNAP_WIRE_SYMBOL) : NULL;
+	uint64_t *dirt[100];
+	for (int i = 0; i < 100; i++) {
+		dirt[i] = malloc(100000);
+		for (size_t k = 0; dir && k < 100000 / sizeof(uint64_t); k++) {
+			uint64_t rest = HSNAP_TRAILER_REST(i % 2 ? 0x515151u : 1, 7, 3, i % 2 ? HSNAP_WIRE_LIVE : HSNAP_WIRE_FREED);
+			dirt[i][k] = rest | HSNAP_TRAILER_CHECK(dir->key, (uintptr_t)&dirt[i][k], rest);
+		}
+	}
+	take(lines(1), 64);
+	for (int i = 0; i < 100; i++)
+		free(dirt[i]);
+	for (int i = 0; i < 30000; i++)
+		note(lines(1), memalign(128, 40));
+}
+
 static void resized(void)
 {
 	struct ledger_line *line = lines(4000);
@@ -474,7 +495,7 @@ static const struct {
 	{ "heaps", heaps },		{ "shrunk-heaps", shrunk_heaps },
 	{ "one-arena", one_arena },	{ "small-mappings", small_mappings },
 	{ "large-in-heaps", large_in_heaps }, { "aligned", aligned },
-	{ "cut-from-dirt", cut_from_dirt },
+	{ "cut-from-dirt", cut_from_dirt }, { "forged-records", forged_records },
 	{ "resized", resized },		{ "trimmed", trimmed },
 	{ "nearly-nothing", nearly_nothing }, { "gone-threads", gone_threads },
 	{ "forked", forked },		{ "churner", churner },

@@ -187,14 +187,33 @@ uwsgi_start() {
 uwsgi_truth() { sites_truth; }
 
 # Reads what is installed and on offer, and waits for more commands.
+# A system of its own, so that the heap is the same wherever this runs: 8,000 packages, installed, no lists.
+cupt_system() {
+	mkdir -p lists/partial etc/apt.conf.d etc/preferences.d etc/sources.list.d cache/archives/partial
+	: >etc/sources.list
+	awk -v n=8000 'BEGIN {
+		for (i = 0; i < n; i++) {
+			printf "Package: package%d\nStatus: install ok installed\nVersion: 1.%d-%d\nArchitecture: amd64\n", i, i, i % 3
+			printf "Maintainer: Some One <one%d@example.org>\nInstalled-Size: %d\nSection: section%d\n", i % 50, i, i % 20
+			printf "Priority: %s\n", i % 100 ? "optional" : "required"
+			printf "Depends: package%d (>= 1.0), package%d | package%d\n", (i * 7 + 1) % n, (i * 13 + 2) % n, i % 97
+			if (i % 5 == 0) printf "Provides: virtual%d, other%d (= 1.%d)\n", i % 40, i, i
+			if (i % 11 == 0) printf "Recommends: package%d\nConflicts: package%d (<< 0.%d)\n", (i * 3) % n, (i * 5) % n, i
+			printf "Description: what package %d is\n of some length\n\n", i
+		}
+	}' >status
+	printf '%s "%s";\n' Dir::State::lists "$PWD/lists/" Dir::State::status "$PWD/status" Dir::State::extended_states \
+		"$PWD/extended" Dir::Etc "$PWD/etc" Dir::Cache "$PWD/cache" >apt.conf
+}
 cupt_start() {
 	packages cupt cupt-dbg || return 1
+	cupt_system
 	# shellcheck disable=SC2086
-	start $run /usr/bin/cupt shell
-	printf 'show bash gdb python3\ndepends gdb\nrdepends libc6\npolicy gcc\nsearch --names-only debug\nversion\n' >&7
+	start env APT_CONFIG="$PWD/apt.conf" $run /usr/bin/cupt shell
+	printf 'show package10 package11\ndepends package10\nrdepends package2\npolicy package33\nsearch --names-only package1\nversion\n' >&7
 	cat <&8 >answers &
 	helper=$!
-	until_true grep -q 'version:\|^cupt 2\|executable' answers || sleep 20
+	until_true grep -q 'executable: 2' answers
 	sleep 1
 }
 cupt_truth() { classes_truth && sites_truth; }

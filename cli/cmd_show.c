@@ -303,6 +303,7 @@ static bool emit_row(const struct view *view, const struct hsnap_row *row)
 	else
 		hsnap_emit_null(emit, "items");
 	hsnap_emit_string(emit, "state", hsnap_state_name(row->state));
+	hsnap_emit_address(emit, "sample", row->sample);
 	hsnap_emit_end_object(emit);
 	return true;
 }

@@ -287,6 +287,13 @@ void hsnap_emit_string_or_null(struct hsnap_emit *emit, const char *key, const c
 		hsnap_emit_null(emit, key);
 }
 
+void hsnap_emit_address(struct hsnap_emit *emit, const char *key, uint64_t address)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)address);
+	hsnap_emit_string_or_null(emit, key, address ? text : "");
+}
+
 void hsnap_emit_u64(struct hsnap_emit *emit, const char *key, uint64_t number)
 {
 	char text[24];

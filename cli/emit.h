@@ -77,6 +77,8 @@ void hsnap_emit_begin_rows(struct hsnap_emit *emit, const char *key);
 void hsnap_emit_string(struct hsnap_emit *emit, const char *key, const char *text);
 /* The same, but null for "". */
 void hsnap_emit_string_or_null(struct hsnap_emit *emit, const char *key, const char *text);
+/* "0x7f…"; null for 0. */
+void hsnap_emit_address(struct hsnap_emit *emit, const char *key, uint64_t address);
 void hsnap_emit_u64(struct hsnap_emit *emit, const char *key, uint64_t number);
 void hsnap_emit_i64(struct hsnap_emit *emit, const char *key, int64_t number);
 void hsnap_emit_bool(struct hsnap_emit *emit, const char *key, bool value);

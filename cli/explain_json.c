@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* explain_json.c - what a name rests on, as JSON and CSV. */
-#include <stdio.h>
-
 #include "cli/explain_view.h"
 #include "cli/head.h"
 #include "cli/names.h"
 
 #define MAX_PATH 512
-
-static void emit_address(struct hsnap_emit *emit, const char *key, uint64_t address)
-{
-	char text[24];
-	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)address);
-	hsnap_emit_string_or_null(emit, key, address ? text : "");
-}
 
 static void emit_name(struct hsnap_emit *emit, const char *key, const struct hsnap_snapshot *snapshot,
 		      hsnap_type_id type)
@@ -54,8 +45,9 @@ static void emit_place(const struct hsnap_explain_view *view, const struct hsnap
 	}
 	emit_name(emit, "type", snapshot, graph->type[place->node]);
 	emit_path(view, graph->type[place->node], place->offset);
-	emit_address(emit, "address", address && !far ? address + place->offset : 0);
+	hsnap_emit_address(emit, "address", address && !far ? address + place->offset : 0);
 	emit_name(emit, "declared", snapshot, place->declared);
+	hsnap_emit_bool(emit, "weak", place->weak);
 	hsnap_emit_u64(emit, "others", place->others);
 	hsnap_emit_end_object(emit);
 }
@@ -64,6 +56,21 @@ static void emit_evidence(const struct hsnap_explain_view *view, uint8_t evidenc
 {
 	hsnap_emit_string(view->emit, "evidence", hsnap_evidence_name((enum hsnap_evidence)evidence));
 	hsnap_emit_string(view->emit, "words", hsnap_evidence_words((enum hsnap_evidence)evidence));
+}
+
+/* Of the call site: the variable that gets what was made, and the frame that it is in. */
+static void emit_decider(const struct hsnap_explain_view *view, const struct hsnap_said *said)
+{
+	struct hsnap_emit *emit = view->emit;
+	const struct hsnap_frame *frame = hsnap_explain_decider(view, said);
+	if (!frame) {
+		hsnap_emit_null(emit, "decided_by");
+		return;
+	}
+	hsnap_emit_begin_object(emit, "decided_by");
+	hsnap_emit_string_or_null(emit, "variable", hsnap_text(view->snapshot, hsnap_explain_stack(view)->taker));
+	hsnap_emit_frame(emit, view->snapshot, frame);
+	hsnap_emit_end_object(emit);
 }
 
 static void emit_size(const struct hsnap_explain_view *view)
@@ -92,15 +99,21 @@ static void emit_size(const struct hsnap_explain_view *view)
 	hsnap_emit_end_object(emit);
 }
 
-static void emit_other(const struct hsnap_explain_view *view, const struct hsnap_said *said)
+static const char *own_confidence(const struct hsnap_explain_view *view)
+{
+	return hsnap_confidence_name(hsnap_node_confidence(&view->snapshot->graph, view->explanation->node));
+}
+
+static void emit_claim(const struct hsnap_explain_view *view, const struct hsnap_said *said, const char *confidence)
 {
 	struct hsnap_emit *emit = view->emit;
 	hsnap_emit_begin_object(emit, NULL);
 	emit_name(emit, "type", view->snapshot, said->type);
-	hsnap_emit_string(emit, "confidence", hsnap_said_confidence(said));
+	hsnap_emit_string(emit, "confidence", confidence);
 	emit_evidence(view, said->evidence);
 	hsnap_emit_string(emit, "outcome", hsnap_outcome_name((enum hsnap_outcome)said->outcome));
 	emit_place(view, &said->place);
+	emit_decider(view, said);
 	hsnap_emit_end_object(emit);
 }
 
@@ -109,13 +122,11 @@ static void emit_others(const struct hsnap_explain_view *view)
 	struct hsnap_emit *emit = view->emit;
 	const struct hsnap_explanation *explanation = view->explanation;
 	hsnap_emit_begin_rows(emit, "others");
+	/* CSV has nothing but rows: the name is the first of them. */
+	if (emit->format == HSNAP_AS_CSV)
+		emit_claim(view, &explanation->name, own_confidence(view));
 	for (size_t i = 0; i < explanation->others.num; i++)
-		emit_other(view, &explanation->others.items[i]);
-	if (hsnap_emit_needs_header(emit)) {
-		static const struct hsnap_said none = { .place.node = HSNAP_NO_NODE };
-		emit->header_only = true;
-		emit_other(view, &none);
-	}
+		emit_claim(view, &explanation->others.items[i], hsnap_said_confidence(&explanation->others.items[i]));
 	hsnap_emit_end_array(emit);
 }
 
@@ -130,14 +141,14 @@ void hsnap_explain_emit(const struct hsnap_explain_view *view)
 	hsnap_emit_string(emit, "schema", "heapsnap.explain/1");
 	hsnap_emit_snapshot(emit, "snapshot", view->path, snapshot);
 	hsnap_emit_type(emit, snapshot, explanation->name.type);
-	emit_address(emit, "address", snapshot->graph.address[node]);
+	hsnap_emit_address(emit, "address", snapshot->graph.address[node]);
 	hsnap_emit_u64(emit, "offset", offset);
 	if (offset)
 		emit_path(view, explanation->name.type, offset);
 	else
 		hsnap_emit_null(emit, "member");
 	hsnap_emit_string(emit, "state", hsnap_state_name(hsnap_node_state(&snapshot->graph, node)));
-	hsnap_emit_string(emit, "confidence", hsnap_confidence_name(hsnap_node_confidence(&snapshot->graph, node)));
+	hsnap_emit_string(emit, "confidence", own_confidence(view));
 	if (explanation->known) {
 		emit_evidence(view, explanation->name.evidence);
 	} else {
@@ -145,6 +156,7 @@ void hsnap_explain_emit(const struct hsnap_explain_view *view)
 		hsnap_emit_null(emit, "words");
 	}
 	emit_place(view, &explanation->name.place);
+	emit_decider(view, &explanation->name);
 	hsnap_emit_u64(emit, "conflicts", explanation->conflicts);
 	emit_size(view);
 	hsnap_emit_site(emit, "site", snapshot, snapshot->graph.site[node]);

@@ -22,6 +22,7 @@ static void add_path(struct hsnap_line *to, const struct hsnap_explain_view *vie
 {
 	char path[MAX_PATH];
 	hsnap_member_path(view->snapshot, type, offset, path, sizeof(path));
+	hsnap_line_add(to, to->num && path[0] == '+' ? " " : "");
 	hsnap_line_add_escaped(to, path, view->emit->charset);
 }
 
@@ -41,6 +42,8 @@ static void add_place(struct hsnap_line *to, const struct hsnap_explain_view *vi
 		add_type(to, view, place->declared);
 		hsnap_line_add(to, ")");
 	}
+	if (place->weak)
+		hsnap_line_add(to, ", by a word that is not declared a pointer");
 	if (place->others)
 		hsnap_line_addf(to, ", and %s", hsnap_plural(place->others, "more place").text);
 }
@@ -67,6 +70,23 @@ static void add_evidence(struct hsnap_line *to, const struct hsnap_explain_view 
 	hsnap_line_add(to, " (vtable for ");
 	add_type(to, view, run ? type->element : said->type);
 	hsnap_line_add(to, ")");
+}
+
+/* "page in page_open (page.c:25)": of who made the block the function and the variable that say what it is. */
+static void print_decider(const struct hsnap_explain_view *view, const struct hsnap_said *said)
+{
+	struct hsnap_line line = { 0 };
+	const struct hsnap_frame *frame = hsnap_explain_decider(view, said);
+	if (!frame)
+		return;
+	const char *taker = hsnap_text(view->snapshot, hsnap_explain_stack(view)->taker);
+	if (*taker) {
+		hsnap_line_add_escaped(&line, taker, view->emit->charset);
+		hsnap_line_add(&line, " in ");
+	}
+	hsnap_add_frame(&line, view->emit, view->snapshot, frame);
+	print_row(view, "decided by", &line);
+	hsnap_line_deinit(&line);
 }
 
 static void print_head(const struct hsnap_explain_view *view)
@@ -123,6 +143,7 @@ static void print_name(const struct hsnap_explain_view *view)
 		hsnap_line_add(&line, "; contested");
 	print_row(view, "name", &line);
 	hsnap_line_clear(&line);
+	print_decider(view, &explanation->name);
 	if (explanation->name.place.node != HSNAP_NO_NODE) {
 		add_place(&line, view, &explanation->name.place);
 		print_row(view, "held by", &line);
@@ -225,6 +246,7 @@ static void print_other(const struct hsnap_explain_view *view, const struct hsna
 	add_outcome(&line, view, said);
 	print_row(view, "outcome", &line);
 	hsnap_line_clear(&line);
+	print_decider(view, said);
 	if (said->place.node != HSNAP_NO_NODE) {
 		add_place(&line, view, &said->place);
 		print_row(view, "held by", &line);

@@ -23,6 +23,22 @@ static inline uint64_t hsnap_explain_offset(const struct hsnap_explain_view *vie
 	return view->address - view->snapshot->graph.address[view->explanation->node];
 }
 
+/* The call stack that made the block. */
+static inline const struct hsnap_stack *hsnap_explain_stack(const struct hsnap_explain_view *view)
+{
+	return &view->snapshot->stacks.items[view->snapshot->graph.site[view->explanation->node]];
+}
+
+/* Its frame that says so, if the call site does; else NULL. */
+static inline const struct hsnap_frame *hsnap_explain_decider(const struct hsnap_explain_view *view,
+							      const struct hsnap_said *said)
+{
+	const struct hsnap_stack *stack = hsnap_explain_stack(view);
+	if ((said->evidence != HSNAP_EVIDENCE_SITE && said->evidence != HSNAP_EVIDENCE_TOLD) || !stack->decider)
+		return NULL;
+	return &view->snapshot->frames.items[stack->first_frame + stack->decider - 1];
+}
+
 /* Its confidence, had nothing contested it. */
 static inline const char *hsnap_said_confidence(const struct hsnap_said *said)
 {

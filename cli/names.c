@@ -127,24 +127,28 @@ void hsnap_emit_type(struct hsnap_emit *emit, const struct hsnap_snapshot *snaps
 	hsnap_line_deinit(&name);
 }
 
+void hsnap_emit_frame(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot, const struct hsnap_frame *frame)
+{
+	hsnap_emit_string_or_null(emit, "function", hsnap_text(snapshot, frame->function));
+	hsnap_emit_string_or_null(emit, "source", hsnap_text(snapshot, frame->source));
+	hsnap_emit_string_or_null(emit, "module", hsnap_module_name(snapshot, frame->module));
+	hsnap_emit_u64(emit, "offset", frame->offset);
+}
+
 void hsnap_emit_site(struct hsnap_emit *emit, const char *key, const struct hsnap_snapshot *snapshot,
 		     uint32_t site)
 {
 	const struct hsnap_stack *stack = &snapshot->stacks.items[site];
 	hsnap_emit_begin_array(emit, key);
 	for (uint32_t i = 0; i < stack->num_frames; i++) {
-		const struct hsnap_frame *frame = &snapshot->frames.items[stack->first_frame + i];
 		hsnap_emit_begin_object(emit, NULL);
-		hsnap_emit_string_or_null(emit, "function", hsnap_text(snapshot, frame->function));
-		hsnap_emit_string_or_null(emit, "source", hsnap_text(snapshot, frame->source));
-		hsnap_emit_string_or_null(emit, "module", hsnap_module_name(snapshot, frame->module));
-		hsnap_emit_u64(emit, "offset", frame->offset);
+		hsnap_emit_frame(emit, snapshot, &snapshot->frames.items[stack->first_frame + i]);
 		hsnap_emit_end_object(emit);
 	}
 	hsnap_emit_end_array(emit);
 }
 
-static void add_frame(struct hsnap_line *to, const struct hsnap_emit *emit,
+void hsnap_add_frame(struct hsnap_line *to, const struct hsnap_emit *emit,
 		      const struct hsnap_snapshot *snapshot, const struct hsnap_frame *frame)
 {
 	const char *function = hsnap_text(snapshot, frame->function);
@@ -196,7 +200,7 @@ void hsnap_add_site(struct hsnap_line *to, const struct hsnap_emit *emit,
 			hsnap_line_add(to, emit->symbols->more);
 			break;
 		}
-		add_frame(to, emit, snapshot, frame);
+		hsnap_add_frame(to, emit, snapshot, frame);
 		if (!strcmp(hsnap_text(snapshot, frame->function), "main"))
 			break; /* what calls main is the C library's */
 	}

@@ -31,9 +31,14 @@ void hsnap_add_type_place(struct hsnap_line *to, const struct hsnap_emit *emit,
 
 /* The fields that say which type a row is about: type, label. */
 void hsnap_emit_type(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot, hsnap_type_id type);
+/* The fields of one call frame: function, source, module, offset. */
+void hsnap_emit_frame(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot, const struct hsnap_frame *frame);
 /* An array of call frames, innermost first. */
 void hsnap_emit_site(struct hsnap_emit *emit, const char *key, const struct hsnap_snapshot *snapshot,
 		     uint32_t site);
+/* "receipt_new (receipt.c:22)"; "libfoo.so.1+0x1f0" where no name is known. */
+void hsnap_add_frame(struct hsnap_line *to, const struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot,
+		     const struct hsnap_frame *frame);
 /* "receipt_new (receipt.c:22) ← main (main.c:64)", up to main; "unknown" without frames. */
 void hsnap_add_site(struct hsnap_line *to, const struct hsnap_emit *emit,
 		    const struct hsnap_snapshot *snapshot, uint32_t site);

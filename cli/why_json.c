@@ -64,6 +64,7 @@ static void emit_path(const struct hsnap_why_view *view, const struct hsnap_path
 	for (uint32_t i = 0; i < path->num_steps; i++)
 		emit_step(view, &view->why->steps.items[path->first_step + i]);
 	hsnap_emit_end_array(emit);
+	hsnap_emit_address(emit, "sample", view->snapshot->graph.address[path->sample]);
 	hsnap_emit_end_object(emit);
 }
 
@@ -80,6 +81,7 @@ static void emit_unreachable(const struct hsnap_why_view *view)
 		hsnap_emit_u64(emit, "count", why->sites.items[i].count);
 		hsnap_emit_u64(emit, "bytes", why->sites.items[i].bytes);
 		hsnap_emit_site(emit, "site", view->snapshot, why->sites.items[i].site);
+		hsnap_emit_address(emit, "sample", view->snapshot->graph.address[why->sites.items[i].sample]);
 		hsnap_emit_end_object(emit);
 	}
 	hsnap_emit_end_array(emit);
@@ -101,12 +103,8 @@ static void emit_asked(const struct hsnap_why_view *view)
 		return;
 	}
 	hsnap_emit_type(emit, view->snapshot, resolution ? resolution->first : view->snapshot->graph.type[view->node]);
-	if (!resolution) {
-		char address[24];
-		snprintf(address, sizeof(address), "0x%llx",
-			 (unsigned long long)view->snapshot->graph.address[view->node]);
-		hsnap_emit_string(emit, "address", address);
-	}
+	if (!resolution)
+		hsnap_emit_address(emit, "address", view->snapshot->graph.address[view->node]);
 }
 
 /* CSV has a header line even where no row follows. */
@@ -120,6 +118,7 @@ static void emit_header_row(const struct hsnap_why_view *view)
 	hsnap_emit_bool(emit, "weak", false);
 	hsnap_emit_null(emit, "root");
 	hsnap_emit_null(emit, "steps");
+	hsnap_emit_null(emit, "sample");
 	hsnap_emit_end_object(emit);
 }
 

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "cli/head.h"
+#include "cli/input.h"
 #include "cli/names.h"
 #include "cli/why_view.h"
+#include "snapshot/base/cleanup.h"
 
 #define INDENT 6
 #define VIA_WIDTH 22   /* member and arrow, at least */
@@ -92,6 +94,14 @@ static void add_repeats(struct hsnap_line *to, const struct hsnap_emit *emit, co
 		hsnap_line_addf(to, "%s%s", emit->symbols->dash, hsnap_grouped(step->max).text);
 }
 
+/* At the end of a path that many blocks may have: where one of them is. */
+static void add_sample(const struct hsnap_why_view *view, const struct hsnap_path *path, struct line *line)
+{
+	if (view->resolution)
+		hsnap_line_addf(&line->extra, "%se.g. 0x%llx", line->extra.num ? ", " : "",
+				  (unsigned long long)view->snapshot->graph.address[path->sample]);
+}
+
 static void fill_step_line(const struct hsnap_why_view *view, const struct hsnap_step *step, struct line *line)
 {
 	const struct hsnap_type *type = &view->snapshot->types.items[step->type];
@@ -169,6 +179,7 @@ static bool print_path(const struct hsnap_why_view *view, size_t index)
 		fill_root_line(view, path, &lines.items[0]);
 		for (uint32_t i = 0; i < path->num_steps; i++)
 			fill_step_line(view, &view->why->steps.items[path->first_step + i], &lines.items[1 + i]);
+		add_sample(view, path, &lines.items[path->num_steps]);
 		for (size_t i = 0; i < lines.num; i++)
 			widen(&widths, view->emit, &lines.items[i]);
 		narrow(&widths, view->emit);
@@ -261,6 +272,19 @@ static void print_unreachable(const struct hsnap_why_view *view)
 	hsnap_line_deinit(&text);
 }
 
+/* What one of them rests on is the next question. */
+static void say_next(const struct hsnap_why_view *view)
+{
+	const struct hsnap_why *why = view->why;
+	if (!why->paths.num && !why->sites.num)
+		return;
+	hsnap_node_id sample = why->paths.num ? why->paths.items[0].sample : why->sites.items[0].sample;
+	hsnap_auto(hsnap_line_deinit) struct hsnap_line command = { 0 };
+	hsnap_line_addf(&command, "heapsnap why --explain 0x%llx ", (unsigned long long)view->snapshot->graph.address[sample]);
+	hsnap_add_input(&command, view->emit->options, view->path);
+	hsnap_emit_next(view->emit, hsnap_line_text(&command));
+}
+
 void hsnap_why_print(const struct hsnap_why_view *view)
 {
 	const struct hsnap_why *why = view->why;
@@ -280,4 +304,5 @@ void hsnap_why_print(const struct hsnap_why_view *view)
 			     hsnap_plural(left_out, "more path").text, hsnap_share((double)left_bytes, (double)why->bytes).text);
 	if (why->unreachable_count)
 		print_unreachable(view);
+	say_next(view);
 }

@@ -66,12 +66,14 @@ struct hsnap_path {
 	uint32_t root;       /* index into graph.roots: the first of them */
 	uint64_t num_roots;  /* alike in all but their address */
 	uint64_t count, bytes; /* blocks asked for at its end */
+	hsnap_node_id sample;  /* one of them: the first in the order of the paths */
 	bool weak;           /* it has a weak hop or root */
 	uint32_t first_step, num_steps; /* into steps */
 };
 
 struct hsnap_site_sum {
 	uint32_t site; /* index into stacks */
+	hsnap_node_id sample; /* the first of its blocks */
 	uint64_t count, bytes;
 };
 

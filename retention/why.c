@@ -58,7 +58,7 @@ static bool count_site(struct work *work, hsnap_node_id node, uint32_t *sum_of_s
 	work->why.unreachable_count++;
 	work->why.unreachable_bytes += size;
 	if (!sum_of_site[site]) {
-		if (!hsnap_vec_push(&work->why.sites, (struct hsnap_site_sum){ .site = site }))
+		if (!hsnap_vec_push(&work->why.sites, (struct hsnap_site_sum){ .site = site, .sample = node }))
 			return false;
 		sum_of_site[site] = (uint32_t)work->why.sites.num;
 	}
@@ -307,6 +307,7 @@ static bool make_paths(struct work *work)
 	for (size_t i = 0; i < work->endings.num; i++) {
 		const struct ending *ending = &work->endings.items[i];
 		struct hsnap_path path = { .root = root_of(work, ending), .count = ending->count, .bytes = ending->bytes };
+		path.sample = work->walk.places.items[work->targets.items[ending->first]].node;
 		for (hsnap_shape_id shape = ending->shape; shape != HSNAP_NO_SHAPE; shape = shapes[shape].parent)
 			path.weak |= shapes[shape].weak || shapes[shape].weak_inside;
 		if (i < work->what->most_paths && !describe(work, ending, (uint32_t)i + 1, &path))

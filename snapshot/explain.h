@@ -36,6 +36,7 @@ struct hsnap_place {
 	hsnap_node_id node;     /* root or block; HSNAP_NO_NODE: there is none */
 	uint32_t offset;        /* of the pointer in it; HSNAP_OFFSET_BEYOND: far */
 	hsnap_type_id declared; /* the pointer's own type, "Book *"; HSNAP_NO_TYPE: unknown */
+	bool weak;              /* of a block without a name only: a word that is no declared pointer */
 	uint64_t others;        /* places besides that say the same */
 };
 

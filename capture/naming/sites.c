@@ -23,6 +23,7 @@
 /* One type that a site's variable may point to, and how the live blocks' sizes bear it. */
 struct candidate {
 	hsnap_dtype_id type;
+	hsnap_string taker;               /* the variable, in the symbols' strings; "": none */
 	bool equal, multiple, holds_tail; /* true of all blocks so far */
 	bool lone;                        /* of one at least: it has the size of a single element */
 };
@@ -32,11 +33,13 @@ struct site {
 	uint32_t num;
 	bool hinted;         /* a template argument of who allocates, and no variable */
 	bool single;         /* hinted: it makes one object at a time */
+	uint32_t frame;      /* hinted: of the PC's frames the one that says so */
 	uint32_t samples, pointing; /* of bytes: blocks looked at, and those of them that hold pointers to blocks */
 	/* Once decided: */
 	hsnap_dtype_id type; /* 0: cannot be told */
 	enum hsnap_form form;
 	enum hsnap_evidence evidence;
+	hsnap_string taker;
 };
 
 struct sites {
@@ -53,7 +56,7 @@ static void sites_deinit(struct sites *sites)
 	free(sites->wrapped);
 }
 
-static void add_candidate(const struct hsnap_work *work, struct site *site, hsnap_dtype_id type)
+static void add_candidate(const struct hsnap_work *work, struct site *site, hsnap_dtype_id type, hsnap_string taker)
 {
 	type = work->plans.same[type];
 	for (uint32_t i = 0; i < site->num; i++)
@@ -61,7 +64,7 @@ static void add_candidate(const struct hsnap_work *work, struct site *site, hsna
 			return;
 	if (type && site->num < MAX_CANDIDATES)
 		site->candidates[site->num++] =
-			(struct candidate){ .type = type, .equal = true, .multiple = true, .holds_tail = true };
+			(struct candidate){ .type = type, .taker = taker, .equal = true, .multiple = true, .holds_tail = true };
 }
 
 /* The class F of std::_Function_base::_Base_manager<F>, which puts an F on the heap (bits/std_function.h). */
@@ -93,7 +96,8 @@ static void add_hints(const struct hsnap_work *work, const struct hsnap_dpc *pc,
 	for (uint32_t f = 0; f < pc->num_frames && !site->num; f++) {
 		const struct hsnap_dframe *frame = &symbols->frames.items[pc->first_frame + f];
 		hsnap_dtype_id functor = functor_of(symbols, frame);
-		add_candidate(work, site, functor ? functor : frame->allocates);
+		add_candidate(work, site, functor ? functor : frame->allocates, 0);
+		site->frame = f;
 		const char *name = hsnap_str(&symbols->strings, hsnap_dtype(symbols, frame->allocates)->name);
 		site->single = functor || hsnap_node_family(name) || !strncmp(name, "std::_Sp_counted_", 17) ||
 			       !strncmp(name, "std::__1::__shared_ptr_", 23) || !strncmp(name, "std::__1::__function::__func<", 29);
@@ -108,8 +112,10 @@ static void make_sites(struct sites *sites)
 		const struct hsnap_dpc *pc = &symbols->pcs.items[p];
 		struct site *site = &sites->sites[p];
 		add_hints(sites->work, pc, site);
-		for (uint32_t r = 0; r < pc->num_results && !site->hinted; r++)
-			add_candidate(sites->work, site, symbols->results.items[pc->first_result + r].pointee);
+		for (uint32_t r = 0; r < pc->num_results && !site->hinted; r++) {
+			const struct hsnap_dresult *result = &symbols->results.items[pc->first_result + r];
+			add_candidate(sites->work, site, result->pointee, result->name);
+		}
 	}
 }
 
@@ -265,6 +271,7 @@ static void decide(const struct hsnap_symbols *symbols, struct site *site)
 	if (conflict || !best)
 		return;
 	site->type = chosen->type;
+	site->taker = chosen->taker;
 	site->form = best >= 4 ? HSNAP_FORM_ONE : best == 3 ? HSNAP_FORM_RUN : HSNAP_FORM_BYTES;
 	site->evidence = evidence_of(symbols, chosen, best);
 }
@@ -318,6 +325,33 @@ static void claim_blocks(const struct sites *sites)
 	}
 }
 
+/* Which frame of a stack the site of its blocks is, and which variable: for who asks why they are called so. */
+static enum hsnap_code keep_deciders(const struct sites *sites, struct hsnap_error *err)
+{
+	const struct hsnap_work *work = sites->work;
+	struct hsnap_snapshot *snapshot = work->snapshot;
+	for (size_t i = 1; i < work->heap->stacks.num && i < snapshot->stacks.num; i++) {
+		const struct hsnap_raw_stack *raw = &work->heap->stacks.items[i];
+		const struct site *site = sites->of_stack[i] ? &sites->sites[sites->of_stack[i] - 1] : NULL;
+		if (!site || !site->type)
+			continue;
+		struct hsnap_stack *stack = &snapshot->stacks.items[i];
+		uint32_t frames = 0;
+		for (uint32_t p = 0; p < raw->num_pcs && !stack->decider; p++) {
+			const struct hsnap_dpc *pc = hsnap_symbols_pc(work->symbols, work->heap->pcs.items[raw->first_pc + p]);
+			if (pc && &sites->sites[pc - work->symbols->pcs.items] == site)
+				stack->decider = frames + 1 + (site->hinted ? site->frame : 0);
+			frames += pc && pc->num_frames ? pc->num_frames : 1;
+		}
+		if (stack->decider > stack->num_frames)
+			stack->decider = 0;
+		stack->taker = hsnap_strings_add(&snapshot->strings, hsnap_str(&work->symbols->strings, site->taker));
+		if (stack->taker == HSNAP_NO_STRING)
+			return hsnap_no_memory(err);
+	}
+	return HSNAP_OK;
+}
+
 enum hsnap_code hsnap_claim_sites(struct hsnap_work *work, struct hsnap_error *err)
 {
 	/* Stack 0 is that of blocks of which it is not known. */
@@ -341,5 +375,5 @@ enum hsnap_code hsnap_claim_sites(struct hsnap_work *work, struct hsnap_error *e
 	}
 	sample_bytes(&sites);
 	claim_blocks(&sites);
-	return HSNAP_OK;
+	return keep_deciders(&sites, err);
 }

@@ -123,6 +123,7 @@ static void put_pcs(struct out *out, const struct hsnap_symbols *s)
 	}
 	put(out, s->results.num);
 	for (size_t i = 0; i < s->results.num; i++) {
+		put(out, s->results.items[i].name);
 		put(out, s->results.items[i].pointee);
 		put(out, s->results.items[i].declared_void);
 	}
@@ -382,9 +383,10 @@ static void get_pcs(struct in *in, size_t first_pc, size_t num_pcs)
 		l.offset = hsnap_unzigzag(get(in, UINT64_MAX));
 		KEEP(in, &into->locals, l);
 	}
-	uint64_t results = get_count(in, 2);
+	uint64_t results = get_count(in, 3);
 	for (uint64_t i = 0; i < results && !in->bytes.bad && !in->no_memory; i++) {
-		struct hsnap_dresult r = { .pointee = get_type(in) };
+		struct hsnap_dresult r = { .name = get_string(in) };
+		r.pointee = get_type(in);
 		r.declared_void = get(in, 1);
 		KEEP(in, &into->results, r);
 	}

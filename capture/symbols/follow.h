@@ -36,6 +36,7 @@ struct hsnap_follow_path {
 };
 
 struct hsnap_follow_witness {
+	hsnap_die_key entry; /* the variable's; 0: it is none */
 	uint32_t pointee;
 	bool declared_void;
 	unsigned steps;

@@ -329,6 +329,20 @@ static hsnap_die_key origin_type(struct hsnap_reader *reader, hsnap_die_key orig
 	return type;
 }
 
+hsnap_string hsnap_pcs_variable_name(struct hsnap_reader *reader, hsnap_die_key entry)
+{
+	struct hsnap_die_facts facts = { 0 };
+	for (unsigned hops = 0; entry && hops < 4 && !facts.name; hops++) {
+		Dwarf_Die die = hsnap_die_at(reader->dies, entry);
+		if (!die)
+			return 0;
+		hsnap_die_read(hsnap_dies_of(reader->dies, entry), die, &facts);
+		hsnap_die_free(die);
+		entry = facts.origin;
+	}
+	return hsnap_table_string(reader, facts.name);
+}
+
 static void collect_variable(struct collect *c, struct hsnap_dies *dies, Dwarf_Die die)
 {
 	struct hsnap_reader *reader = c->reader;

@@ -17,7 +17,8 @@
 #define MAX_TOTAL 600 /* along all */
 #define MAX_CODE 32768 /* bytes of a function whose straight-line pieces are looked for */
 
-static void add_witness(struct hsnap_follow *f, unsigned steps, uint32_t type)
+/* `entry` is the variable's own, 0 where it is a member, an element or a global. */
+static void add_witness(struct hsnap_follow *f, unsigned steps, hsnap_die_key entry, uint32_t type)
 {
 	uint32_t pointee;
 	if (!hsnap_follow_pointee(f, type, &pointee) || pointee == HSNAP_UNKNOWN_TYPE || f->num_witnesses == HSNAP_FOLLOW_WITNESSES)
@@ -26,10 +27,13 @@ static void add_witness(struct hsnap_follow *f, unsigned steps, uint32_t type)
 		struct hsnap_follow_witness *w = &f->witnesses[i];
 		if (w->pointee != pointee)
 			continue;
-		w->steps = steps < w->steps ? steps : w->steps;
+		if (steps < w->steps || !w->entry) {
+			w->entry = entry ? entry : w->entry;
+			w->steps = steps < w->steps ? steps : w->steps;
+		}
 		return;
 	}
-	f->witnesses[f->num_witnesses++] = (struct hsnap_follow_witness){ pointee, !pointee, steps };
+	f->witnesses[f->num_witnesses++] = (struct hsnap_follow_witness){ entry, pointee, !pointee, steps };
 }
 
 /* --- following --- */
@@ -55,7 +59,7 @@ static void look_around(struct hsnap_follow *f, struct hsnap_follow_path *path)
 			if (!slot || !slot->value.result)
 				continue;
 		}
-		add_witness(f, path->steps, hsnap_follow_variable_type(f, v));
+		add_witness(f, path->steps, v->entry, hsnap_follow_variable_type(f, v));
 	}
 }
 
@@ -85,7 +89,7 @@ static void step_store(struct hsnap_follow *f, struct hsnap_follow_path *path, c
 	/* Into itself it is a link that starts empty, and the type of a part. */
 	bool into_itself = step->memory.base < HSNAP_STEP_REGS && path->regs[step->memory.base].result;
 	if (value->result && !into_itself)
-		add_witness(f, path->steps, hsnap_follow_word_type(f, path, &step->memory));
+		add_witness(f, path->steps, 0, hsnap_follow_word_type(f, path, &step->memory));
 	if (!hsnap_follow_frame_slot(f, path, step->memory.base, step->memory.displacement, &where))
 		return;
 	if (step->memory.index != HSNAP_STEP_NONE)
@@ -167,7 +171,7 @@ static void see_arguments(struct hsnap_follow *f, const struct hsnap_follow_path
 		else if (p->location.kind == HSNAP_LOCATION_FRAME && in_order && i < sizeof(argument_registers))
 			reg = argument_registers[i];
 		if (pointer && pointee && reg < HSNAP_STEP_REGS && path->regs[reg].result)
-			add_witness(f, path->steps, type);
+			add_witness(f, path->steps, p->entry, type);
 		in_order &= pointer; /* numbers may go elsewhere */
 	}
 	hsnap_vec_deinit(&parameters);
@@ -372,7 +376,8 @@ static void write_results(struct hsnap_follow *f, struct hsnap_dpc *pc)
 			const struct hsnap_follow_witness *w = &f->witnesses[i];
 			if (w->steps != steps)
 				continue;
-			if (!hsnap_vec_push(&out->results, (struct hsnap_dresult){ w->pointee, w->declared_void }))
+			if (!hsnap_vec_push(&out->results, (struct hsnap_dresult){
+				    hsnap_pcs_variable_name(f->reader, w->entry), w->pointee, w->declared_void }))
 				hsnap_table_no_memory(f->reader);
 		}
 	}

@@ -114,6 +114,7 @@ struct hsnap_dlocal {
 
 /* A variable that is handed the result of the call before a return address. */
 struct hsnap_dresult {
+	hsnap_string name;      /* of the variable, or parameter of who is handed it next; "": a member, an element, a global */
 	hsnap_dtype_id pointee; /* the variable is a pointer to this; 0: void * */
 	bool declared_void;     /* void *, not an unknown type */
 };

@@ -193,6 +193,8 @@ static const char *check_stacks(const struct hsnap_snapshot *snapshot)
 		const struct hsnap_stack *stack = &snapshot->stacks.items[i];
 		if (stack->num_frames && (uint64_t)stack->first_frame + stack->num_frames > snapshot->frames.num)
 			return "a stack's frames are out of range";
+		if (stack->decider > stack->num_frames)
+			return "the frame that decides for a stack is out of range";
 	}
 	for (size_t i = 0; i < snapshot->frames.num; i++)
 		if (snapshot->frames.items[i].module >= snapshot->modules.num)

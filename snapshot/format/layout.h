@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define HSNAP_FORMAT_VERSION 3u
+#define HSNAP_FORMAT_VERSION 4u
 #define HSNAP_FORMAT_MAGIC "\x89HSNAP\r\n"      /* the odd bytes tell a copy in text mode apart */
 #define HSNAP_FORMAT_TAIL_MAGIC "HSNAPEND"
 #define HSNAP_FORMAT_HEADER 16u /* bytes: magic, version, flags */

@@ -159,6 +159,7 @@ static void code_row(struct hsnap_codec *codec, struct hsnap_row *row)
 	hsnap_code_u64(codec, &row->no_record);
 	for (int c = 0; c < HSNAP_NUM_CONFIDENCES; c++)
 		hsnap_code_u64(codec, &row->bytes_by_confidence[c]);
+	hsnap_code_u64(codec, &row->sample);
 }
 
 /* What is not known is 0, all else is one more than it is. */
@@ -219,6 +220,8 @@ static void code_stack(struct hsnap_codec *codec, struct hsnap_stack *stack)
 	codec->last[0] += stack->num_frames;
 	codec->in.bad |= first > UINT32_MAX;
 	stack->first_frame = stack->num_frames ? (uint32_t)first : 0;
+	hsnap_code_u32(codec, &stack->decider);
+	hsnap_code_string(codec, &stack->taker);
 }
 
 static void code_frame(struct hsnap_codec *codec, struct hsnap_frame *frame)
@@ -399,7 +402,7 @@ unsigned hsnap_record_min(unsigned section)
 {
 	static const uint8_t bytes[HSNAP_NUM_SECTIONS] = {
 		[HSNAP_SECTION_NOTES] = 1,   [HSNAP_SECTION_MODULES] = 5, [HSNAP_SECTION_TYPES] = 11,
-		[HSNAP_SECTION_ROWS] = 12,   [HSNAP_SECTION_MEMBERS] = 3, [HSNAP_SECTION_STACKS] = 2,
+		[HSNAP_SECTION_ROWS] = 13,   [HSNAP_SECTION_MEMBERS] = 3, [HSNAP_SECTION_STACKS] = 4,
 		[HSNAP_SECTION_FRAMES] = 4,  [HSNAP_SECTION_ROOTS] = 7,   [HSNAP_SECTION_ACCOUNT] = 17,
 		[HSNAP_SECTION_ARENAS] = 10, [HSNAP_SECTION_PARTS] = 5,
 		[HSNAP_SECTION_GROUNDS] = 5, [HSNAP_SECTION_OTHERS] = 3,

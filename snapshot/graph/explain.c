@@ -112,7 +112,7 @@ static bool add_others(const struct hsnap_snapshot *snapshot, const struct hsnap
 /* Of a block without a name it is told who holds it. */
 static bool goes_by_pointers(uint8_t evidence)
 {
-	return evidence == HSNAP_EVIDENCE_NONE || evidence == HSNAP_EVIDENCE_GUESS || evidence == HSNAP_EVIDENCE_RUN ||
+	return evidence == HSNAP_EVIDENCE_NONE || evidence == HSNAP_EVIDENCE_TOLD || evidence == HSNAP_EVIDENCE_GUESS || evidence == HSNAP_EVIDENCE_RUN ||
 	       (evidence >= HSNAP_EVIDENCE_LANDING && evidence <= HSNAP_EVIDENCE_CONTAINER);
 }
 
@@ -146,15 +146,28 @@ static void offer_place(const struct hsnap_snapshot *snapshot, struct hsnap_said
 	said->place = *place; /* the first that says so, else the first at all */
 }
 
-/* One edge that leads to the block. */
+/* What has no name is called by who holds it, be it by a word that nobody declared a pointer. */
+static bool is_description(uint8_t evidence)
+{
+	return evidence == HSNAP_EVIDENCE_NONE || evidence == HSNAP_EVIDENCE_TOLD;
+}
+
+/* One edge that leads to the block; *word is the first of those that say nothing of its type. */
 static void look_at_edge(const struct hsnap_snapshot *snapshot, hsnap_node_id from, uint32_t edge,
-			 struct hsnap_explanation *explanation)
+			 struct hsnap_explanation *explanation, struct hsnap_place *word)
 {
 	const struct hsnap_graph *graph = &snapshot->graph;
 	struct hsnap_place place = { .node = from, .offset = graph->edge_offset[edge] };
 	if (graph->edge_to[edge] & HSNAP_EDGE_WEAK ||
-	    !hsnap_member_pointer(snapshot, graph->type[from], place.offset, &place.declared))
+	    !hsnap_member_pointer(snapshot, graph->type[from], place.offset, &place.declared)) {
+		place.weak = true;
+		place.declared = HSNAP_NO_TYPE;
+		if (word->node == HSNAP_NO_NODE)
+			*word = place;
+		else
+			word->others++;
 		return;
+	}
 	offer_place(snapshot, &explanation->name, &place);
 	for (size_t i = 0; i < explanation->others.num; i++)
 		offer_place(snapshot, &explanation->others.items[i], &place);
@@ -163,10 +176,13 @@ static void look_at_edge(const struct hsnap_snapshot *snapshot, hsnap_node_id fr
 static void find_places(const struct hsnap_snapshot *snapshot, struct hsnap_explanation *explanation)
 {
 	const struct hsnap_graph *graph = &snapshot->graph;
+	struct hsnap_place word = { .node = HSNAP_NO_NODE };
 	for (hsnap_node_id node = 1; graph->first_edge && node < graph->num_nodes; node++)
 		for (uint32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; e++)
 			if ((graph->edge_to[e] & ~HSNAP_EDGE_WEAK) == explanation->node)
-				look_at_edge(snapshot, node, e, explanation);
+				look_at_edge(snapshot, node, e, explanation, &word);
+	if (explanation->name.place.node == HSNAP_NO_NODE && is_description(explanation->name.evidence))
+		explanation->name.place = word;
 }
 
 enum hsnap_code hsnap_explain(const struct hsnap_snapshot *snapshot, hsnap_node_id node,

@@ -104,6 +104,7 @@ struct hsnap_row {
 	uint64_t items;     /* ARRAY types: elements in all of them; else 0 */
 	uint64_t no_record; /* blocks that the agent has no record of */
 	uint64_t bytes_by_confidence[HSNAP_NUM_CONFIDENCES];
+	uint64_t sample;    /* address of the first of the blocks; 0 = unknown */
 };
 
 struct hsnap_root {
@@ -125,6 +126,9 @@ struct hsnap_frame {
 
 struct hsnap_stack {
 	uint32_t first_frame, num_frames; /* into frames, innermost first, inlined functions expanded */
+	uint32_t decider;   /* 1 + the one of its frames that says what its blocks are; 0: none does */
+	hsnap_string taker; /* the variable that gets the result of the call there; "": a member, an element, or
+	                       the function is a template and its argument tells */
 };
 
 struct hsnap_module {

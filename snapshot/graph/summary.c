@@ -97,7 +97,8 @@ static void add_block(const struct hsnap_snapshot *snapshot, hsnap_node_id node,
 	const struct hsnap_graph *graph = &snapshot->graph;
 	const struct hsnap_type *type = &snapshot->types.items[row->type];
 	uint64_t size = hsnap_node_size(graph, node);
-	row->count++;
+	if (!row->count++)
+		row->sample = graph->address[node];
 	row->bytes += size;
 	row->usable += hsnap_node_usable(graph, node);
 	row->bytes_by_confidence[hsnap_node_confidence(graph, node)] += size;

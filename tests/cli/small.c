@@ -236,6 +236,8 @@ static void write_explain(void)
 		.edges = "g_orders.0>all all.0>one all.8>two order.0>one one.0>who one.8>lines one.16>who one.24>who two.0>who "
 			 "who.16>all who.24>notes" }, "shop", 40, 0);
 	must(!hsnap_graph_alloc_grounds(&s->graph, NULL) && hsnap_vec_push(&s->grounds, (struct hsnap_grounds){ 0 }), "no memory");
+	s->stacks.items[1].decider = 1;
+	s->stacks.items[1].taker = hsnap_strings_add(&s->strings, "order");
 	add_grounds(s, "all", HSNAP_EVIDENCE_POINTER, 0, 0);
 	add_grounds(s, "one", HSNAP_EVIDENCE_SITE, 0, 0);
 	add_other(s, "Node", HSNAP_EVIDENCE_POINTER, HSNAP_VERDICT_LOST);

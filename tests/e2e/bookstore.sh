@@ -47,9 +47,10 @@ check "why Book" path why-Book.json g_catalogue .books '[*]'
 
 check "a handler is named by its call site" explain b.snap Handler '.evidence == "site" and .confidence == "exact" and .conflicts == 0 and
 	.size == { requested: 40, usable: .size.usable, type: 40, fit: "exact", items: null, rest: 0 } and
-	.site[0].function == "hub_subscribe"'
+	.site[0].function == "hub_subscribe" and .decided_by.function == "hub_subscribe" and .decided_by.variable == "handler" and
+	(.decided_by.source | test("^events.c:[0-9]+$")) and .place == null'
 check "a key is named by who holds it" explain b.snap 'char[] in DictNode.key' '.evidence == "pointer" and .confidence == "proved" and
-	.place.kind == "block" and .place.type == "DictNode" and .place.member == ".key" and .place.declared == "char *"'
+	.decided_by == null and .place.kind == "block" and .place.type == "DictNode" and .place.member == ".key" and .place.declared == "char *"'
 check "lines are an array" explain b.snap 'PricedLine[]' '.evidence == "site" and .size.fit == "array" and
 	.size.items * 80 == .size.requested'
 

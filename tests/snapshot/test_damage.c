@@ -140,11 +140,11 @@ static const struct {
 	{ "x", 1, HSNAP_FORMAT, "not a heapsnap snapshot" },
 	{ "\x89HSNAP\n", 7, HSNAP_FORMAT, "not a heapsnap snapshot" }, /* after a copy in text mode */
 	{ "\x89HSN", 4, HSNAP_FORMAT, "cut short" },
-	{ "\x89HSNAP\r\n\4\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 4, made by a newer heapsnap; this one reads format 3" },
-	{ "\x89HSNAP\r\n\1\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 1, made by an older heapsnap; this one reads format 3" },
-	{ "\x89HSNAP\r\n\0\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 0, made by an older heapsnap; this one reads format 3" },
-	{ "\x89HSNAP\r\n\3\0\0\0\1\0\0\0", 16, HSNAP_FORMAT, "unknown flags" },
-	{ "\x89HSNAP\r\n\3\0\0\0\0\0\0\0", 16, HSNAP_FORMAT, "cut short" },
+	{ "\x89HSNAP\r\n\5\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 5, made by a newer heapsnap; this one reads format 4" },
+	{ "\x89HSNAP\r\n\1\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 1, made by an older heapsnap; this one reads format 4" },
+	{ "\x89HSNAP\r\n\0\0\0\0\0\0\0\0", 16, HSNAP_UNSUPPORTED, "format 0, made by an older heapsnap; this one reads format 4" },
+	{ "\x89HSNAP\r\n\4\0\0\0\1\0\0\0", 16, HSNAP_FORMAT, "unknown flags" },
+	{ "\x89HSNAP\r\n\4\0\0\0\0\0\0\0", 16, HSNAP_FORMAT, "cut short" },
 };
 
 Test(damage, what_is_no_snapshot_says_so)
@@ -417,6 +417,7 @@ static void no_types(struct hsnap_snapshot *s) { s->types.num = 0; }
 static void no_stacks(struct hsnap_snapshot *s) { s->stacks.num = 0; }
 static void row_type(struct hsnap_snapshot *s) { s->rows.items[0].type = 999; }
 static void frame_range(struct hsnap_snapshot *s) { s->stacks.items[1].first_frame = UINT32_MAX; }
+static void frame_that_decides(struct hsnap_snapshot *s) { s->stacks.items[1].decider = s->stacks.items[1].num_frames + 1; }
 static void frame_module(struct hsnap_snapshot *s) { s->frames.items[0].module = 9; }
 static void root_kind(struct hsnap_snapshot *s) { s->graph.roots.items[0].kind = HSNAP_NUM_ROOT_KINDS; }
 static void block_type(struct hsnap_snapshot *s) { s->graph.type[2] = 999; }
@@ -516,6 +517,7 @@ static const struct {
 	{ "no stacks", no_stacks, "there is no stack 0" },
 	{ "type of a row", row_type, "a row's type or state is out of range" },
 	{ "range of frames", frame_range, "a stack's frames are out of range" },
+	{ "frame that decides", frame_that_decides, "the frame that decides for a stack is out of range" },
 	{ "module of a frame", frame_module, "a frame's module is out of range" },
 	{ "kind of a root", root_kind, "a root's kind or module is out of range" },
 	{ "type of a block", block_type, "a block's type or call site is out of range" },

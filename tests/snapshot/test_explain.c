@@ -38,7 +38,7 @@ static void add_said(char *text, size_t size, const struct hsnap_said *said)
 	if (place->node == HSNAP_NO_NODE)
 		return;
 	hsnap_member_path(s, s->graph.type[place->node], place->offset, path, sizeof(path));
-	snprintf(text + used, size - used, " by %s%s:%s +%llu", node_to_text(place->node), path,
+	snprintf(text + used, size - used, " by %s%s%s:%s +%llu", place->weak ? "word " : "", node_to_text(place->node), path,
 		 place->declared ? hsnap_text(s, s->types.items[place->declared].name) : "?", (unsigned long long)place->others);
 }
 
@@ -69,8 +69,9 @@ Test(explain, places_outcomes_and_fit)
 {
 	s = snapshot_from_text(&(struct graph_text){
 		.types = TYPES, .roots = "global:cart=Cart static:other=Item*",
-		.blocks = "i:Item j:Item/32 all:Item*[]/80 l:48_bytes/48 b:Item t:Tail/64 n:Item c:Item",
-		.edges = "cart.0>i cart.8>i cart.16>c cart.24>c j.16>c cart.24>all cart.16>l cart.32>b other.0>i j.16>i all.8>j all.16~b t.8>n" });
+		.blocks = "i:Item j:Item/32 all:Item*[]/80 l:48_bytes/48 b:Item t:Tail/64 n:Item c:Item w:48_bytes/48",
+		.edges = "cart.0>i cart.8>i cart.16>c cart.24>c j.16>c cart.24>all cart.16>l cart.32>b other.0>i j.16>i all.8>j all.16~b t.8>n "
+			 "l.24~w all.72~w" });
 	hsnap_type_id page = type_from_text(s, "Page"), base = type_from_text(s, "Base"), tail = type_from_text(s, "Tail");
 	ground("i", (struct hsnap_grounds){ .evidence = HSNAP_EVIDENCE_POINTER, .conflicts = 1 },
 	       OTHERS({ page, HSNAP_EVIDENCE_POINTER, HSNAP_VERDICT_LOST }, { tail, HSNAP_EVIDENCE_POINTER, HSNAP_VERDICT_SIZE }));
@@ -90,6 +91,8 @@ Test(explain, places_outcomes_and_fit)
 			 "what it begins with is no contradiction, and weak edges say nothing");
 	cr_expect_str_eq(explained("all"), "Item*[] pointer won by cart.all:Item** +0, array 10 0");
 	cr_expect_str_eq(explained("l"), "48_bytes none won by cart.any:void* +0, unknown 0 0");
+	cr_expect_str_eq(explained("w"), "48_bytes none won by word all[*]:? +1, unknown 0 0, unknown",
+			 "any word tells of what has no name");
 	cr_expect_str_eq(explained("c"), "Item container won by j.next:Item* +0, exact 0 0", "rather who says so than the first");
 	cr_expect_str_eq(explained("t"), "Tail none won, flexible 0 48, unknown");
 	cr_expect_str_eq(explained("n"), "Item none won by t.items[*]:Item* +0, exact 0 0, unknown", "%s", explained("n"));

@@ -101,6 +101,7 @@ static void compare_table(struct comparison *c, bool members)
 		NUMBER(type), NUMBER(state), NUMBER(count), NUMBER(bytes), NUMBER(usable), NUMBER(items), NUMBER(no_record);
 		for (int k = 0; k < HSNAP_NUM_CONFIDENCES; k++)
 			NUMBER(bytes_by_confidence[k]);
+		NUMBER(sample);
 	}
 }
 
@@ -113,6 +114,7 @@ static void compare_members(struct comparison *c)
 		NUMBER(num_frames);
 		if (a->num_frames)
 			NUMBER(first_frame);
+		NUMBER(decider), STRING(taker);
 	}
 	EACH(struct hsnap_frame, frames) {
 		STRING(function), STRING(source), NUMBER(module), NUMBER(offset);

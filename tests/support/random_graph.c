@@ -97,6 +97,8 @@ static void make_stacks(struct hsnap_snapshot *s, struct random *random, uint32_
 		struct hsnap_stack stack = { .num_frames = (uint32_t)random_below(random, 6) };
 		if (stack.num_frames)
 			stack.first_frame = (uint32_t)s->frames.num;
+		stack.decider = (uint32_t)random_below(random, stack.num_frames + 1);
+		stack.taker = text(s, random, "variable");
 		for (uint32_t f = 0; f < stack.num_frames; f++)
 			need(hsnap_vec_push(&s->frames, (struct hsnap_frame){
 				.function = text(s, random, "function"), .source = text(s, random, "file.c:12"),

@@ -72,7 +72,7 @@ static void print_pc(const struct hsnap_symbols *s, const struct hsnap_dpc *pc)
 	}
 	for (uint32_t i = 0; i < pc->num_results; i++) {
 		const struct hsnap_dresult *r = &s->results.items[pc->first_result + i];
-		printf("    result %s ", r->declared_void ? "void" : "");
+		printf("    result %s %s ", text(s, r->name), r->declared_void ? "void" : "");
 		print_type(s, r->pointee);
 		printf("\n");
 	}
@@ -184,7 +184,7 @@ static void print_pc_facts(const struct hsnap_symbols *s, const struct hsnap_dpc
 		printf("\n");
 	}
 	for (uint32_t i = 0; i < pc->num_results; i++) {
-		printf("result %lx ", pc->pc);
+		printf("result %lx %s: ", pc->pc, text(s, s->results.items[pc->first_result + i].name));
 		print_fact_type(s, s->results.items[pc->first_result + i].pointee, 0);
 		printf("\n");
 	}

@@ -8,7 +8,7 @@
 /* One a type: what pointers to the opaque one lead to; 0: not known.  NULL: out of memory.  To be freed. */
 hsnap_dtype_id *hsnap_find_aliases(const struct hsnap_plans *plans);
 
-/* An object that one container's pointers of no type lead to: a block, or within one. */
+/* What one container's pointers of no type lead to: an object, which is a block or lies within one, or a block of bytes. */
 struct hsnap_landed {
 	uint32_t block;
 	hsnap_dtype_id type;
@@ -23,7 +23,8 @@ struct hsnap_landed_list hsnap_vec_body(struct hsnap_landed);
  * where it alone fits nine tenths of all blocks that one container's nodes lead to, whatever their
  * size, and where half of these make use of its pointers; then of those that it fits and that have
  * no better name.  It fits where its pointers are null or lead to what they may, and where no
- * number of it is a block's address.
+ * number of it is a block's address.  What can be no object by its address is bytes, if most of it
+ * looks like text.
  *
  * @param[out] ret  in no order; blocks once, objects within blocks perhaps several times
  * Cost: nothing where no such member leads to a block without a name; else a walk over all typed

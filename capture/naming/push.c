@@ -552,11 +552,12 @@ static enum hsnap_code take_landings(struct push *push, struct hsnap_error *err)
 		push->sure = false;
 		for (size_t i = 0; i < list.num && !code; i++) {
 			const struct hsnap_landed *landed = &list.items[i];
+			bool bytes = hsnap_dtype(push->work->symbols, landed->type)->kind == HSNAP_DTYPE_BYTE;
 			if (hsnap_object_start(push->work, landed->block) != landed->address) {
 				note_part(push, landed->block, landed->type, landed->address);
 				continue;
 			}
-			claim(push, landed->block, landed->type, HSNAP_FORM_ONE, HSNAP_EVIDENCE_LANDING);
+			claim(push, landed->block, landed->type, bytes ? HSNAP_FORM_BYTES : HSNAP_FORM_ONE, HSNAP_EVIDENCE_LANDING);
 			blocks++;
 		}
 		hsnap_vec_deinit(&list);

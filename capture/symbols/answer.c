@@ -330,6 +330,7 @@ static bool is_kind(const struct in *in, hsnap_dtype_id id, unsigned kinds)
 
 #define OBJECT (1u << HSNAP_DTYPE_STRUCT | 1u << HSNAP_DTYPE_UNION)
 #define OPAQUE (1u << HSNAP_DTYPE_INCOMPLETE)
+#define BYTES (1u << HSNAP_DTYPE_BYTE)
 
 static void get_casts(struct in *in)
 {
@@ -352,7 +353,7 @@ static void get_casts(struct in *in)
 		l.sites = (uint32_t)get(in, UINT32_MAX);
 		bool in_order = l.holder != before.holder ? l.holder > before.holder
 				: l.offset != before.offset ? l.offset > before.offset : l.type > before.type;
-		in->bytes.bad |= !in_order || !is_kind(in, l.holder, OBJECT) || !is_kind(in, l.type, OBJECT | OPAQUE) ||
+		in->bytes.bad |= !in_order || !is_kind(in, l.holder, OBJECT) || !is_kind(in, l.type, OBJECT | OPAQUE | BYTES) ||
 				 l.offset >= into->types.items[l.holder].size;
 		before = l;
 		KEEP(in, &into->landings, l);

@@ -252,8 +252,9 @@ static void merge_landings(struct hsnap_symbols *out)
 	if (out->landings.num)
 		qsort(items, out->landings.num, sizeof(*items), hsnap_compare_landings);
 	for (size_t i = 0; i < out->landings.num; i++) {
-		bool object = is_struct(out, items[i].type) || out->types.items[items[i].type].kind == HSNAP_DTYPE_INCOMPLETE;
-		if (!object || !is_struct(out, items[i].holder) || items[i].offset >= out->types.items[items[i].holder].size)
+		uint8_t kind = out->types.items[items[i].type].kind;
+		bool wanted = is_struct(out, items[i].type) || kind == HSNAP_DTYPE_INCOMPLETE || kind == HSNAP_DTYPE_BYTE;
+		if (!wanted || !is_struct(out, items[i].holder) || items[i].offset >= out->types.items[items[i].holder].size)
 			continue;
 		if (kept && !hsnap_compare_landings(&items[kept - 1], &items[i]))
 			items[kept - 1].sites += items[i].sites;

@@ -166,7 +166,7 @@ struct hsnap_dalias {
 struct hsnap_dlanding {
 	hsnap_dtype_id holder; /* the innermost STRUCT or UNION; of an array member any element */
 	uint64_t offset;       /* of the member in it; 0 in a union */
-	hsnap_dtype_id type;   /* STRUCT, UNION or INCOMPLETE */
+	hsnap_dtype_id type;   /* STRUCT, UNION, INCOMPLETE or BYTE */
 	uint32_t sites;        /* functions where it was seen at once; 0: only by way of others */
 };
 

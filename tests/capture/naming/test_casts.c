@@ -312,6 +312,110 @@ Test(casts, arrays_hold_a_container_together)
 	}
 }
 
+/* --- bytes --- */
+
+/* What a value's block holds: where the pointer leads into it, and what is there. */
+struct text_row {
+	const char *what;
+	unsigned num;
+	uint64_t size, header;
+	const char *text;
+	char candidates; /* t: text, o: objects, b: both */
+	bool behind;     /* a block's address stands in the middle of the block */
+	bool named;
+};
+
+static void make_texts(struct world *w, const struct basics *t, uint64_t at, const struct text_row *row)
+{
+	world_variable(w, "g_texts", at, t->node_pointer);
+	for (unsigned i = 0; i < row->num; i++) {
+		uint64_t node = world_block(w, 32, 0), value = world_block(w, row->size, 0);
+		world_set(w, at, node);
+		world_set(w, node + 16, value + row->header);
+		if (row->header)
+			world_write(w, value, "\x07\x08\x09", row->header < 3 ? row->header : 3);
+		world_write(w, value + row->header, row->text, strlen(row->text) + 1);
+		if (row->behind)
+			world_set(w, value + row->size / 16 * 8, node);
+		at = node;
+	}
+}
+
+/* Objects are aligned: what an odd address leads to can be nothing but bytes, if it looks like them, too. */
+Test(casts, an_odd_address_with_text_is_no_object)
+{
+	static const struct text_row rows[] = {
+		{ "behind one byte", 10, 40, 1, "a text of some thirty letters…", 'b', false, true },
+		{ "behind three bytes", 10, 40, 3, "a text of some thirty letters…", 'b', false, true },
+		{ "no text was ever seen there", 10, 40, 1, "a text of some thirty letters…", 'o', false, false },
+		{ "too few", 3, 40, 1, "a text of some thirty letters…", 'b', false, false },
+		{ "a tagged pointer to numbers", 10, 40, 1, "\x01\x02", 'b', false, false },
+		{ "a tagged pointer to a number that looks like text", 10, 40, 1, "abcdefg", 'b', false, false },
+		{ "zeros behind it", 10, 80, 1, "a first word", 'b', false, true },
+		{ "not UTF-8", 10, 40, 1, "a text of s\xf6me thirty letters..", 'b', false, false },
+		{ "something else behind it", 10, 80, 1, "a first word", 'b', true, false },
+		{ "an object may be there", 10, 40, 4, "a text of some thirty letters…", 'b', false, false },
+		{ "a pointer may stand before it", 10, 48, 9, "a text of some thirty letters…", 'b', false, false },
+		{ "at the start, where objects may be", 10, 40, 0, "a text of some thirty letters…", 'b', false, false },
+		{ "at the start, where no object ever is", 10, 40, 0, "a text of some thirty letters…", 't', false, true },
+		{ "bytes of any kind at the start", 10, 40, 0, "\x01\x02", 't', false, false },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct basics t;
+		struct values v;
+		struct world *w = list_world(&t, &v);
+		make_texts(w, &t, WORLD_DATA, &rows[i]);
+		if (rows[i].candidates != 'o')
+			world_landing(w, t.node, 16, t.byte);
+		if (rows[i].candidates != 't')
+			world_landing(w, t.node, 16, v.order);
+		world_name(w);
+		cr_expect_eq(has_row(w, "10 char[] in Node.value inferred"), rows[i].named, "%s: %s", rows[i].what, w->text);
+		cr_expect(rows[i].named || has_row(w, "in Node.value label"), "%s: %s", rows[i].what, w->text);
+		world_destroy(w);
+	}
+}
+
+/* What is declared as text may be led to behind its length. */
+Test(casts, declared_text_may_have_a_header)
+{
+	for (unsigned odd = 0; odd < 2; odd++) {
+		struct basics t;
+		struct values v;
+		struct world *w = list_world(&t, &v);
+		uint64_t at = WORLD_DATA;
+		world_variable(w, "g_list", at, t.node_pointer);
+		for (unsigned i = 0; i < 10; i++) {
+			uint64_t node = world_block(w, 32, 0), text = world_block(w, 30, 0);
+			world_set(w, at, node);
+			world_set(w, node + 8, text + 4 - odd);
+			world_write(w, text + 4 - odd, "twenty-five letters here", 25);
+			at = node;
+		}
+		world_landing(w, t.node, 8, t.byte);
+		world_name(w);
+		cr_expect(has_row(w, odd ? "10 char[] in Node.key inferred" : "10 30 bytes in Node.key label"), "%s", w->text);
+		world_destroy(w);
+	}
+}
+
+/* Where there may be bytes, too, a size alone tells of no object. */
+Test(casts, numbers_are_believed_only_where_nothing_else_ever_is)
+{
+	for (unsigned bytes = 0; bytes < 2; bytes++) {
+		struct basics t;
+		struct values v;
+		struct world *w = list_world(&t, &v);
+		make_list(w, &t, "g_list", WORLD_DATA, MANY_NODES, SIZES(48), false);
+		if (bytes)
+			world_landing(w, t.node, 16, t.byte);
+		world_landing(w, t.node, 16, v.plain);
+		world_name(w);
+		cr_expect_eq(has_row(w, "10 plain inferred"), !bytes, "%s", w->text);
+		world_destroy(w);
+	}
+}
+
 /* --- objects within blocks --- */
 
 /* A pool's page, and items in it that an array leads to; the first is at its start. */

@@ -210,6 +210,21 @@ APART long sample_at(struct cell *cell, long by)
 	return use_void(cell->v.pointer, by);
 }
 
+/* --- text, whose pointer leads behind a byte of its own --- */
+
+struct word {
+	struct word *next;
+	long unused;
+	void *text;
+};
+
+APART long word_first(struct word *word)
+{
+	char *text = word->text;
+	text[-1]++;
+	return text[0];
+}
+
 /* --- nothing is known of it: it only ever goes to the library --- */
 
 struct box {
@@ -233,11 +248,12 @@ int main(int argc, char **argv)
 	if (argc > 100) {
 		struct stranger stranger = { .other = &stranger };
 		struct cell cell = { 0 };
+		struct word word = { .text = argv[0] };
 		add_invoice(&table, session_use(handle, argc));
 		discard_first(&table);
 		discard_stranger(&stranger);
 		box_empty(&box);
-		return (int)(order_lines(&table) + gauge_left(&table) + sample_at(&cell, argc) + session_magic(handle)) +
+		return (int)(order_lines(&table) + gauge_left(&table) + sample_at(&cell, argc) + session_magic(handle) + word_first(&word)) +
 		       (int)(circle_radius((shape *)argv) + polygon_corners((shape *)argv)) + (session_user(handle) != NULL);
 	}
 	session_close(handle);

@@ -47,6 +47,8 @@ bool hsnap_is_run(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type, 
 bool hsnap_may_point(struct hsnap_work *work, uint64_t value, hsnap_dtype_id type, uint32_t *hint);
 /* Does a pointer of the type that may not tell that it is none?  Bytes and void can be numbers in disguise. */
 bool hsnap_is_telling(const struct hsnap_work *work, hsnap_dtype_id type);
+/* Is it within a module's code, where no object is and no text?  false where its constants may be there as well. */
+bool hsnap_is_only_code(const struct hsnap_work *work, uint64_t value);
 /* May all telling pointers of the object at the address? */
 bool hsnap_is_object(struct hsnap_work *work, hsnap_dtype_id type, uint64_t address);
 /* Is the part's block still without a better name, or the part beyond what that says?  Else it has all that there is to say. */

@@ -85,7 +85,10 @@ static void see_pointer(void *context, const struct hsnap_found *found)
 		look->used |= hsnap_block_index_find(&work->index, found->value, &look->hint) != HSNAP_NO_BLOCK;
 		return;
 	}
-	if (hsnap_may_point(work, found->value, found->type, &look->hint))
+	bool function = hsnap_dtype(work->symbols, found->type)->kind == HSNAP_DTYPE_FUNCTION;
+	if (found->type && !function && hsnap_is_only_code(work, found->value))
+		look->misfit = true;
+	else if (hsnap_may_point(work, found->value, found->type, &look->hint))
 		look->used = true;
 	else if (hsnap_is_telling(work, found->type))
 		look->misfit = true; /* others may be numbers in disguise */

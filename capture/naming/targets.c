@@ -68,6 +68,13 @@ static bool is_code(const struct hsnap_work *work, uint64_t value)
 	return mapping && mapping->prot & HSNAP_PROT_EXEC;
 }
 
+/* Linkers of old put constants and code into one segment, which then is the module's first. */
+bool hsnap_is_only_code(const struct hsnap_work *work, uint64_t value)
+{
+	const struct hsnap_target_module *module = hsnap_target_module(work->target, value);
+	return module && is_code(work, value) && !is_code(work, module->start);
+}
+
 bool hsnap_may_point(struct hsnap_work *work, uint64_t value, hsnap_dtype_id type, uint32_t *hint)
 {
 	if (hsnap_dtype(work->symbols, type)->kind == HSNAP_DTYPE_FUNCTION)

@@ -253,6 +253,36 @@ Test(casts, candidates_must_look_like_their_blocks)
 	}
 }
 
+/* A word of the heap, or of the data. */
+static uint64_t word_at(const struct world *w, uint64_t at)
+{
+	uint64_t word;
+	memcpy(&word, at >= WORLD_HEAP ? w->heap_bytes + (at - WORLD_HEAP) : w->data + (at - WORLD_DATA), sizeof(word));
+	return word;
+}
+
+/* What is a function in another struct is no text in this one. */
+Test(casts, text_is_not_among_the_code)
+{
+	/* Where both are in one segment, it may be. */
+	for (unsigned where = 0; where < 4; where++) {
+		bool code = where & 1;
+		struct basics t;
+		struct values v;
+		struct world *w = list_world(&t, &v);
+		w->headers = where & 2;
+		make_list(w, &t, "g_list", WORLD_DATA, MANY_NODES, SIZES(40), true);
+		hsnap_dtype_id command = world_type(w, "command", STRUCT, 40);
+		MEMBERS(w, command, { "name", 0, t.byte_pointer }, { "help", 8, t.byte_pointer });
+		for (uint64_t at = WORLD_DATA, node; (node = word_at(w, at)); at = node)
+			world_set(w, word_at(w, node + 16) + 8, code ? WORLD_TEXT + 64 : WORLD_RODATA + 64);
+		world_landing(w, t.node, 16, command);
+		world_name(w);
+		cr_expect_eq(has_row(w, "10 command inferred"), !(code && w->headers), "%s", w->text);
+		world_destroy(w);
+	}
+}
+
 /* An object with its text behind it, in one block. */
 Test(casts, some_blocks_may_be_larger)
 {

@@ -186,13 +186,14 @@ static struct hsnap_target *make_target(const struct world *w)
 {
 	struct hsnap_target *target = hsnap_image_create();
 	cr_assert(target);
-	struct hsnap_target_module module = { .start = WORLD_TEXT, .end = WORLD_DATA + WORLD_SIZE, .main = true,
+	struct hsnap_target_module module = { .start = w->headers ? WORLD_HEADERS : WORLD_TEXT, .end = WORLD_DATA + WORLD_SIZE, .main = true,
 					      .tls_offset = 0x100, .tls_size = 0x100 };
 	module.path = hsnap_strings_add(&target->strings, "/usr/bin/app");
 	cr_assert(hsnap_vec_push(&target->modules, module));
 	cr_assert(hsnap_vec_push(&target->threads,
 				 (struct hsnap_thread){ .tid = 1, .name = "app", .thread_pointer = WORLD_TLS + 0x200 }));
 	const unsigned rw = HSNAP_PROT_READ | HSNAP_PROT_WRITE;
+	cr_assert(!w->headers || hsnap_image_add(target, WORLD_HEADERS, NULL, 4096, HSNAP_PROT_READ, "/usr/bin/app"));
 	cr_assert(hsnap_image_add(target, WORLD_TEXT, NULL, WORLD_SIZE, HSNAP_PROT_READ | HSNAP_PROT_EXEC, "/usr/bin/app"));
 	cr_assert(hsnap_image_add(target, WORLD_RODATA, w->rodata, WORLD_SIZE, HSNAP_PROT_READ, "/usr/bin/app"));
 	cr_assert(hsnap_image_add(target, WORLD_DATA, w->data, WORLD_SIZE, rw, "/usr/bin/app"));

@@ -14,6 +14,7 @@
 #define WORLD_DATA 0x600000u
 #define WORLD_RODATA 0x500000u
 #define WORLD_TEXT 0x400000u
+#define WORLD_HEADERS 0x3ff000u
 #define WORLD_STACK 0x7f0000000000u
 #define WORLD_TLS 0x7e0000000000u
 #define WORLD_SIZE 0x10000u /* bytes of each of them */
@@ -23,6 +24,7 @@ struct world {
 	struct hsnap_roots roots;
 	struct hsnap_symbols symbols;
 	bool without_symbols;
+	bool headers; /* the module begins at WORLD_HEADERS: its code has a segment of its own */
 	struct hsnap_snapshot *snapshot; /* after world_name() */
 	uint8_t heap_bytes[WORLD_SIZE], data[WORLD_SIZE], rodata[WORLD_SIZE], stack[WORLD_SIZE], tls[WORLD_SIZE];
 	uint64_t next_block;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * containers.c - the containers of libstdc++ (bits/stl_vector.h, basic_string.h, hashtable.h, stl_tree.h,
- * stl_list.h, stl_deque.h …) and of libc++: one entry a container.
+ * stl_list.h, stl_deque.h …), of libc++ and of Boost (1.74 multi_index/detail): one entry a container.
  *
  * To add one: name its class, or the base that holds the pointers, say which type argument the element is,
  * and by which members its shape stands.  Where they stand is looked up in the debug info, so that another
@@ -69,6 +69,12 @@ static const struct hsnap_library libraries[] = {
 	{ "std::__1::any", SHAPE(MANAGED), NONE, HSNAP_NO_ARGUMENT, { "__s", "__h" } },
 	{ "std::__1::__optional_destruct_base<", SHAPE(OPTIONAL), NONE, 0, { "__val_", "__engaged_" } },
 	{ "std::__1::__variant_detail::__base<", SHAPE(VARIANT), NONE, HSNAP_NO_ARGUMENT, { "__data", "__index" } },
+	/* boost::multi_index */
+	{ "boost::multi_index::detail::header_holder<", SHAPE(INDICES), NONE, HSNAP_NO_ARGUMENT, { "member" } },
+	{ "boost::multi_index::detail::bucket_array<", SHAPE(ARRAY), NONE, HSNAP_NO_ARGUMENT, { "spc.data_", "spc.n_" } },
+	{ "boost::multi_index::detail::random_access_index_ptr_array<", SHAPE(ARRAY), NONE, HSNAP_NO_ARGUMENT,
+	  { "spc.data_", "spc.n_", "size_" } },
+	{ "boost::multi_index::detail::pod_value_holder<", SHAPE(VALUE), NONE, 0, { "space" } },
 };
 
 static const struct {
@@ -100,7 +106,7 @@ static bool is_named(const char *name, const char *prefix)
 const struct hsnap_library *hsnap_library_of(const struct hsnap_symbols *symbols, hsnap_dtype_id type)
 {
 	const char *name = hsnap_str(&symbols->strings, hsnap_dtype(symbols, type)->name);
-	if (!begins(name, "std::"))
+	if (!begins(name, "std::") && !begins(name, "boost::"))
 		return NULL;
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
 		if (is_named(name, libraries[i].prefix))
@@ -173,6 +179,52 @@ bool hsnap_is_link(enum hsnap_family family, const char *name)
 		if (is_named(name, families[family].links[i]))
 			return true;
 	return false;
+}
+
+static const char indices[] = "boost::multi_index::detail::";
+
+enum hsnap_index hsnap_index_of(const char *name)
+{
+	static const char *const kinds[] = {
+		[HSNAP_INDEX_ORDERED] = "ordered_index_node<", [HSNAP_INDEX_HASHED] = "hashed_index_node<",
+		[HSNAP_INDEX_SEQUENCED] = "sequenced_index_node<", [HSNAP_INDEX_RANDOM] = "random_access_index_node<",
+	};
+	for (int i = 1; i <= HSNAP_INDEX_RANDOM && begins(name, indices); i++)
+		if (begins(name + strlen(indices), kinds[i]))
+			return (enum hsnap_index)i;
+	return HSNAP_INDEX_NONE;
+}
+
+static bool is_of_indices(const char *name, const char *what)
+{
+	return begins(name, indices) && !strncmp(strchrnul(name, '<') - strlen(what), what, strlen(what));
+}
+
+bool hsnap_find_part(const struct hsnap_symbols *symbols, hsnap_dtype_id node, uint64_t *ret_offset, hsnap_dtype_id *ret_part,
+		     hsnap_dtype_id *ret_rest)
+{
+	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, node);
+	bool found = false;
+	*ret_rest = 0;
+	for (uint32_t m = 0; m < dtype->num_members && m < MAX_STEPS; m++) {
+		const struct hsnap_dmember *member = &symbols->members.items[dtype->first_member + m];
+		const struct hsnap_dtype *of = hsnap_dtype(symbols, member->type);
+		if (!(member->flags & HSNAP_DMEMBER_BASE) || of->size > dtype->size || member->offset > dtype->size - of->size)
+			continue;
+		if (!is_of_indices(hsnap_str(&symbols->strings, of->name), "_index_node_trampoline")) {
+			*ret_rest = member->offset ? *ret_rest : member->type;
+			continue;
+		}
+		*ret_offset = member->offset;
+		*ret_part = member->type;
+		found = true;
+	}
+	return found && *ret_rest;
+}
+
+bool hsnap_is_part(const char *name)
+{
+	return is_of_indices(name, "_node_impl");
 }
 
 bool hsnap_is_storage(const char *name)

@@ -157,6 +157,16 @@ static enum hsnap_content inplace_content(const struct hsnap_work *work, const s
 	return alive ? HSNAP_CONTENT_OBJECT : HSNAP_CONTENT_NOTHING;
 }
 
+/* A node's value; a header has room for one, too, and what stands there is what the memory held before. */
+static enum hsnap_content value_content(const struct hsnap_work *work, const struct hsnap_container *container, uint64_t at,
+					hsnap_dtype_id *ret_type)
+{
+	*ret_type = container->element;
+	if (hsnap_is_head(work, at))
+		return HSNAP_CONTENT_NOTHING;
+	return hsnap_is_linked(work, at) && fits(work->symbols, container, *ret_type) ? HSNAP_CONTENT_OBJECT : HSNAP_CONTENT_UNKNOWN;
+}
+
 enum hsnap_content hsnap_shape_content(const struct hsnap_work *work, const struct hsnap_container *container, uint64_t at,
 				       hsnap_dtype_id *ret_type)
 {
@@ -171,6 +181,8 @@ enum hsnap_content hsnap_shape_content(const struct hsnap_work *work, const stru
 	case HSNAP_SHAPE_INPLACE:
 	case HSNAP_SHAPE_INPLACE_FEWER:
 		return inplace_content(work, container, at, ret_type);
+	case HSNAP_SHAPE_VALUE:
+		return value_content(work, container, at, ret_type);
 	case HSNAP_SHAPE_STRING_FLAG:
 		return string_content(work, container, at, ret_type);
 	default:
@@ -187,6 +199,7 @@ bool hsnap_shape_storage(const struct hsnap_symbols *symbols, const struct hsnap
 	case HSNAP_SHAPE_MANAGED:
 	case HSNAP_SHAPE_INPLACE:
 	case HSNAP_SHAPE_INPLACE_FEWER:
+	case HSNAP_SHAPE_VALUE:
 		*ret_offset = container->offsets[0];
 		*ret_size = hsnap_dtype(symbols, container->types[0])->size;
 		return true;

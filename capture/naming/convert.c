@@ -174,16 +174,17 @@ static hsnap_type_id create(struct hsnap_convert *convert, hsnap_dtype_id id, bo
 }
 
 /* The library's members are its own affair: a path goes through them unsaid, but for a few. */
-static const char *member_name(bool library, const char *name)
+static const char *member_name(bool library, bool indices, const char *name)
 {
 	static const char *const said[][2] = {
 		{ "_M_nxt", "next" },   { "_M_next", "next" },     { "_M_prev", "prev" },
 		{ "_M_left", "left" },  { "_M_right", "right" },   { "_M_parent", "parent" },
 		{ "_M_buckets", "buckets" }, { "__next_", "next" },    { "__prev_", "prev" },
 		{ "__left_", "left" },  { "__right_", "right" },   { "__parent_", "parent" },
-		{ "__bucket_list_", "buckets" },
+		{ "__bucket_list_", "buckets" }, { "left_", "left" },      { "right_", "right" },
+		{ "next_", "next" },    { "prior_", "prior" },     { "buckets", "buckets" },
 	};
-	bool own = !strncmp(name, "_M_", 3) || !strncmp(name, "__", 2);
+	bool own = !strncmp(name, "_M_", 3) || !strncmp(name, "__", 2) || indices;
 	if (!library || !own)
 		return name;
 	for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++)
@@ -192,16 +193,23 @@ static const char *member_name(bool library, const char *name)
 	return "";
 }
 
+static bool is_indices(const char *name)
+{
+	return !strncmp(name, "boost::multi_index::", 20);
+}
+
 static bool is_library(const char *name)
 {
-	return !strncmp(name, "std::", 5) || !strncmp(name, "__gnu_cxx::", 11);
+	return !strncmp(name, "std::", 5) || !strncmp(name, "__gnu_cxx::", 11) || is_indices(name);
 }
 
 /* Storage that is declared as bytes has one member: what it holds. */
 static bool add_stored(struct hsnap_convert *convert, hsnap_dtype_id id)
 {
 	const char *name = hsnap_str(&convert->symbols->strings, hsnap_dtype(convert->symbols, id)->name);
-	hsnap_dtype_id stored = hsnap_is_storage(name) ? hsnap_type_argument(convert->symbols, id, 0) : 0;
+	const struct hsnap_library *library = hsnap_library_of(convert->symbols, id);
+	bool holds = hsnap_is_storage(name) || (library && library->shape == HSNAP_SHAPE_VALUE);
+	hsnap_dtype_id stored = holds ? hsnap_type_argument(convert->symbols, id, 0) : 0;
 	if (!stored || hsnap_dtype(convert->symbols, stored)->size > hsnap_dtype(convert->symbols, id)->size)
 		return false;
 	struct hsnap_member member = { .type = create(convert, stored, true, 0) };
@@ -250,7 +258,7 @@ static void add_members(struct hsnap_convert *convert, hsnap_dtype_id id)
 	for (uint32_t m = 0; m < dtype->num_members && !convert->failed; m++) {
 		if (!is_shown(&members[m]))
 			continue;
-		const char *name = member_name(library, hsnap_str(&symbols->strings, members[m].name));
+		const char *name = member_name(library, is_indices(own_name), hsnap_str(&symbols->strings, members[m].name));
 		struct hsnap_member member = {
 			.name = keep(convert, hsnap_strings_add(&snapshot->strings, name)),
 			.offset = members[m].offset,

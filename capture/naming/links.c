@@ -8,8 +8,7 @@
 #define MAX_HEIGHT 128 /* of a tree of as many nodes as there can be */
 #define MAX_BUCKETS 16 /* that are looked at */
 
-/* Its own head is linked with the nodes, and is none: remembered where it could be mistaken for a block's object. */
-static void remember_head(struct shape *shape, uint64_t head)
+void hsnap_remember_head(struct shape *shape, uint64_t head)
 {
 	bool is_new;
 	struct hsnap_work *work = shape->walk->work;
@@ -22,7 +21,7 @@ static void remember_head(struct shape *shape, uint64_t head)
 		work->plans.failed = true;
 }
 
-static bool is_ring(const struct shape *shape, uint64_t head, uint64_t next, uint64_t previous, uint64_t length)
+bool hsnap_is_ring(const struct shape *shape, uint64_t head, uint64_t next, uint64_t previous, uint64_t length)
 {
 	uint64_t from = head, at = word_at(shape, head + next), num = 0;
 	for (; at != head && num < MAX_NODES; num++) {
@@ -42,9 +41,9 @@ void hsnap_walk_list(struct shape *shape)
 	const uint64_t *offsets = shape->container->offsets;
 	uint64_t start = offsets[0] < offsets[1] ? offsets[0] : offsets[1], head = shape->at + start;
 	uint64_t length = shape->container->library->fields[2] ? field(shape, 2) : UINT64_MAX;
-	if ((length != UINT64_MAX && length > most(shape)) || !is_ring(shape, head, offsets[0] - start, offsets[1] - start, length))
+	if ((length != UINT64_MAX && length > most(shape)) || !hsnap_is_ring(shape, head, offsets[0] - start, offsets[1] - start, length))
 		return;
-	remember_head(shape, head);
+	hsnap_remember_head(shape, head);
 	if (field(shape, 0) == head)
 		return;
 	visit_node(shape, field(shape, 0), 0);

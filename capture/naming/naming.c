@@ -32,6 +32,7 @@ static void work_deinit(struct hsnap_work *work)
 	hsnap_vec_deinit(&work->segments);
 	hsnap_vec_deinit(&work->root_edges);
 	hsnap_keymap_deinit(&work->heads);
+	free(work->linked);
 	hsnap_pages_free(work->body_of, work->num_blocks, sizeof(*work->body_of));
 	for (size_t i = 0; work->layouts && i < work->symbols->types.num; i++) {
 		free(work->layouts[i].strong);
@@ -54,7 +55,8 @@ static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
 	work->num_blocks = (uint32_t)work->heap->blocks.num;
 	work->claims = hsnap_pages_alloc(work->num_blocks, sizeof(*work->claims));
 	work->body_of = hsnap_pages_alloc(work->num_blocks, sizeof(*work->body_of));
-	if (!work->claims || !work->body_of || !hsnap_plans_init(&work->plans, work->symbols) ||
+	work->linked = calloc(work->num_blocks / 64 + 1, sizeof(*work->linked));
+	if (!work->claims || !work->body_of || !work->linked || !hsnap_plans_init(&work->plans, work->symbols) ||
 	    !hsnap_vec_push(&work->holders, (struct hsnap_holder){ 0 }))
 		return hsnap_no_memory(err);
 	work->aliases = work->symbols ? hsnap_find_aliases(&work->plans) : NULL;

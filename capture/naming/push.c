@@ -107,13 +107,18 @@ static bool is_sure(const struct push *push, uint32_t b)
 	return hsnap_claim_confidence(&push->work->claims[b]) > HSNAP_INFERRED;
 }
 
-static void claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_form form, enum hsnap_evidence evidence)
+/* What it leads to is to be seen, or seen again. */
+static void enqueue(struct push *push, uint32_t b)
 {
-	if (!hsnap_claim_block(push->work, b, type, form, evidence))
-		return;
 	if (!(is_sure(push, b) ? hsnap_vec_push(&push->queue, b) : hsnap_vec_push(&push->doubtful, b)))
 		push->failed = true;
 	fetch_early(push->work, b);
+}
+
+static void claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_form form, enum hsnap_evidence evidence)
+{
+	if (hsnap_claim_block(push->work, b, type, form, evidence))
+		enqueue(push, b);
 }
 
 static bool seen_before(struct push *push, uint32_t b, int what, hsnap_dtype_id type)
@@ -257,6 +262,18 @@ static void push_node(struct push *push, uint32_t b, hsnap_dtype_id type)
 		push_pointer(push, b, type, HSNAP_EVIDENCE_CONTAINER);
 }
 
+/* Of a node that the agent knew, what it holds is seen to only when its container says that it is alive. */
+static void push_linked(struct push *push, uint32_t b, hsnap_dtype_id type)
+{
+	struct hsnap_work *work = push->work;
+	uint64_t bit = (uint64_t)1 << (b % 64);
+	push_node(push, b, type);
+	if (work->claims[b].type != work->plans.same[type] || work->linked[b / 64] & bit)
+		return;
+	work->linked[b / 64] |= bit;
+	enqueue(push, b);
+}
+
 /* A container's body; bytes and scalars are told apart by their holders later. */
 static void push_body(struct push *push, uint32_t b, const struct hsnap_found *found)
 {
@@ -321,7 +338,10 @@ static void visit(void *context, const struct hsnap_found *found)
 			push->failed = true;
 		break;
 	case HSNAP_SLOT_NODE:
-		push_node(push, b, found->type);
+		if (found->linked)
+			push_linked(push, b, found->type);
+		else
+			push_node(push, b, found->type);
 		break;
 	default:
 		push_body(push, b, found);

@@ -52,7 +52,7 @@ static inline uint32_t block_at(struct shape *shape, uint64_t value)
 {
 	const struct hsnap_work *work = shape->walk->work;
 	uint32_t b = hsnap_block_index_find(&work->index, value, &shape->hint);
-	return b != HSNAP_NO_BLOCK && work->heap->blocks.items[b].address == value ? b : HSNAP_NO_BLOCK;
+	return b != HSNAP_NO_BLOCK && hsnap_object_start(work, b) == value ? b : HSNAP_NO_BLOCK;
 }
 
 static inline void visit(struct shape *shape, struct hsnap_found found, unsigned number)
@@ -94,5 +94,11 @@ void hsnap_walk_list(struct shape *shape);
 void hsnap_walk_chain(struct shape *shape);
 void hsnap_walk_tree(struct shape *shape);
 void hsnap_walk_hash(struct shape *shape);
+/* Its own head is linked with the nodes, and is none: remembered where it could be mistaken for a block's object. */
+void hsnap_remember_head(struct shape *shape, uint64_t head);
+/* Do the nodes lead back to the head, both ways?  Where the links stand in each; length UINT64_MAX: any. */
+bool hsnap_is_ring(const struct shape *shape, uint64_t head, uint64_t next, uint64_t previous, uint64_t length);
+/* indices.c */
+void hsnap_walk_indices(struct shape *shape);
 
 #endif

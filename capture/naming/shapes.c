@@ -172,6 +172,18 @@ static void walk_owned(struct shape *shape)
 						   .type = target_of(shape, 0) }, 0);
 }
 
+/* As many elements as there is room for, where no more is said. */
+static void walk_array(struct shape *shape)
+{
+	uint64_t begin = field(shape, 0), room = field(shape, 1), each = size_of(shape, target_of(shape, 0));
+	bool counted = shape->container->library->fields[2];
+	uint64_t num = counted ? field(shape, 2) : room - 1;
+	if (!begin || !each || room > UINT64_MAX / each || num >= room)
+		return;
+	visit_body(shape, (struct hsnap_found){ .value = begin, .live = (num + 1) * each, .type = target_of(shape, 0) },
+		   room * each, 0);
+}
+
 static void walk_storage(struct shape *shape)
 {
 	hsnap_dtype_id type;
@@ -193,6 +205,8 @@ void hsnap_shape_walk(struct hsnap_walk *walk, const struct hsnap_container *con
 		[HSNAP_SHAPE_VARIANT] = walk_storage,    [HSNAP_SHAPE_OWNED] = walk_owned,
 		[HSNAP_SHAPE_OWNED_FEWER] = walk_owned,
 		[HSNAP_SHAPE_INPLACE] = walk_storage,    [HSNAP_SHAPE_INPLACE_FEWER] = walk_storage,
+		[HSNAP_SHAPE_INDICES] = hsnap_walk_indices, [HSNAP_SHAPE_ARRAY] = walk_array,
+		[HSNAP_SHAPE_VALUE] = walk_storage,
 	};
 	struct shape shape = { walk, container, at, offset, 0 };
 	walks[container->library->shape](&shape);
@@ -205,7 +219,7 @@ void hsnap_shape_words(const struct hsnap_container *container, void (*see)(void
 		[HSNAP_SHAPE_VECTOR] = 7, [HSNAP_SHAPE_BITS] = 7, [HSNAP_SHAPE_BITS_SIZED] = 1, [HSNAP_SHAPE_STRING] = 1,
 		[HSNAP_SHAPE_STRING_COW] = 1, [HSNAP_SHAPE_LIST] = 3, [HSNAP_SHAPE_CHAIN] = 1, [HSNAP_SHAPE_TREE] = 7,
 		[HSNAP_SHAPE_HASH] = 5, [HSNAP_SHAPE_DEQUE] = 13, [HSNAP_SHAPE_DEQUE_INDEX] = 15, [HSNAP_SHAPE_WEAK] = 2,
-		[HSNAP_SHAPE_WEAK_FEWER] = 2, [HSNAP_SHAPE_VARIANT] = 0,
+		[HSNAP_SHAPE_WEAK_FEWER] = 2, [HSNAP_SHAPE_INDICES] = 1, [HSNAP_SHAPE_ARRAY] = 1, [HSNAP_SHAPE_VALUE] = 0,
 	};
 	uint8_t shape = container->library->shape;
 	for (unsigned f = 0; f < HSNAP_MAX_FIELDS; f++) {

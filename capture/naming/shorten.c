@@ -135,6 +135,23 @@ static bool put_node(struct parser *parser, struct text *out, const char *base, 
 	return false;
 }
 
+/* "boost::multi_index_container<T>::node": one template for each of its indices, around one that has the value. */
+static bool put_indexed(struct parser *parser, struct text *out, const char *base, const struct text *arguments, size_t num)
+{
+	static const char indices[] = "boost::multi_index::", container[] = "boost::multi_index_container<";
+	const char *inner = arguments[num - 1].num ? arguments[num - 1].items : "";
+	if (!begins(base, indices))
+		return false;
+	base += strlen(indices);
+	bool value = !strcmp(base, "detail::index_node_base"), layer = begins(inner, container) && strstr(base, "_index_node");
+	if (!value && !layer && strcmp(base, "multi_index_container"))
+		return false;
+	put_text(parser, out, layer ? inner : container);
+	put_text(parser, out, layer ? "" : arguments[0].items);
+	put_text(parser, out, layer ? "" : value ? ">::node" : ">");
+	return true;
+}
+
 /* Names that are something else altogether; `base` is the template's, cut off `out` before. */
 static bool put_special(struct parser *parser, struct text *out, const char *base, const struct text *arguments,
 			size_t num)
@@ -150,7 +167,7 @@ static bool put_special(struct parser *parser, struct text *out, const char *bas
 		put_text(parser, out, first);
 		return true;
 	}
-	return put_node(parser, out, base, first);
+	return put_node(parser, out, base, first) || put_indexed(parser, out, base, arguments, num);
 }
 
 static void put_template(struct parser *parser, struct text *out, size_t word, const struct text *arguments,

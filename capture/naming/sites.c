@@ -99,7 +99,7 @@ static void add_hints(const struct hsnap_work *work, const struct hsnap_dpc *pc,
 		add_candidate(work, site, functor ? functor : frame->allocates, 0);
 		site->frame = f;
 		const char *name = hsnap_str(&symbols->strings, hsnap_dtype(symbols, frame->allocates)->name);
-		site->single = functor || hsnap_node_family(name) || !strncmp(name, "std::_Sp_counted_", 17) ||
+		site->single = functor || hsnap_node_family(name) || hsnap_index_of(name) || !strncmp(name, "std::_Sp_counted_", 17) ||
 			       !strncmp(name, "std::__1::__shared_ptr_", 23) || !strncmp(name, "std::__1::__function::__func<", 29);
 	}
 	site->hinted = site->num;

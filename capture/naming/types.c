@@ -129,6 +129,24 @@ static void retarget_links(struct builder *builder, hsnap_dtype_id type)
 	}
 }
 
+/* Links between nodes with several indices lead to the part of the same index, and are those of the whole node. */
+static void retarget_parts(struct builder *builder, hsnap_dtype_id type)
+{
+	const struct hsnap_symbols *symbols = builder->plans->symbols;
+	uint64_t at;
+	hsnap_dtype_id part, rest;
+	if (!hsnap_index_of(type_name(symbols, type)) || !hsnap_find_part(symbols, type, &at, &part, &rest) || !at)
+		return;
+	for (size_t i = 0; i < builder->slots.num; i++) {
+		struct hsnap_slot *slot = &builder->slots.items[i];
+		bool is_new = slot->kind == HSNAP_SLOT_POINTER && slot->offset >= at && hsnap_is_part(type_name(symbols, slot->type));
+		if (!is_new && (slot->kind != HSNAP_SLOT_NODE || !slot->count))
+			continue;
+		*slot = (struct hsnap_slot){ .kind = HSNAP_SLOT_NODE, .offset = slot->offset, .count = is_new ? at : slot->count,
+					     .type = builder->plans->same[type] };
+	}
+}
+
 static void add_members(struct builder *builder, hsnap_dtype_id type, unsigned depth)
 {
 	const struct hsnap_symbols *symbols = builder->plans->symbols;
@@ -175,6 +193,7 @@ static void build(struct builder *builder, hsnap_dtype_id type, unsigned depth)
 		else if (!add_container(builder, type))
 			add_members(builder, type, depth);
 		retarget_links(builder, type);
+		retarget_parts(builder, type);
 		break;
 	default:
 		break;

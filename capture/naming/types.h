@@ -19,7 +19,7 @@
 
 enum hsnap_slot_kind {
 	HSNAP_SLOT_POINTER,   /* a declared pointer to `type`; 0: void */
-	HSNAP_SLOT_NODE,      /* a container's pointer to a node, which is of `type` whatever was declared */
+	HSNAP_SLOT_NODE,      /* a container's pointer to a node, which is of `type` whatever was declared; `count` bytes into it */
 	HSNAP_SLOT_EACH,      /* `count` objects of `type`, one after the other */
 	HSNAP_SLOT_CONTAINER, /* the container `count` of the plans, of `type` */
 	HSNAP_SLOT_BODY,      /* only found, never planned: the start of a container's body of `type` */
@@ -112,6 +112,9 @@ enum hsnap_shape {
 	HSNAP_SHAPE_MANAGED,     /* {storage, function that knows what is in it} */
 	HSNAP_SHAPE_OPTIONAL,    /* {value, is there one} */
 	HSNAP_SHAPE_VARIANT,     /* {value, which of the type arguments} */
+	HSNAP_SHAPE_INDICES,     /* {header}, a node without a value that all indices go round through */
+	HSNAP_SHAPE_ARRAY,       /* {begin, its room, number of elements but for one}; the last may be missing */
+	HSNAP_SHAPE_VALUE,       /* {value}, alive in nodes that a container leads to */
 };
 
 struct hsnap_library {
@@ -135,6 +138,21 @@ enum hsnap_family hsnap_node_family(const char *name);
 bool hsnap_is_link(enum hsnap_family family, const char *name);
 /* Storage that is declared as bytes and holds one object of its first type argument. */
 bool hsnap_is_storage(const char *name);
+/* A node of boost::multi_index has a part for each of its indices, which are nested: what kind is the outermost?  NONE: none. */
+enum hsnap_index {
+	HSNAP_INDEX_NONE,
+	HSNAP_INDEX_ORDERED,
+	HSNAP_INDEX_HASHED,
+	HSNAP_INDEX_SEQUENCED,
+	HSNAP_INDEX_RANDOM,
+};
+
+enum hsnap_index hsnap_index_of(const char *name);
+/* Where it stands in the node, its type, and the type of the rest of the node; false: nowhere. */
+bool hsnap_find_part(const struct hsnap_symbols *symbols, hsnap_dtype_id node, uint64_t *ret_offset, hsnap_dtype_id *ret_part,
+		     hsnap_dtype_id *ret_rest);
+/* Is it what links between the parts are declared to lead to? */
+bool hsnap_is_part(const char *name);
 /* Does a hash table, or one of its nodes, keep the hashes of its elements?  They are different node types. */
 bool hsnap_is_cached(const char *name);
 hsnap_dtype_id hsnap_type_argument(const struct hsnap_symbols *symbols, hsnap_dtype_id type, unsigned index);

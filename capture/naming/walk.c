@@ -47,9 +47,15 @@ static void visit_slot(struct hsnap_walk *walk, const struct hsnap_slot *slot, u
 {
 	struct hsnap_found found = { .offset = offset, .value = word_at(walk, at, end), .type = slot->type,
 				     .kind = slot->kind, .in_array = in_array };
+	if (slot->kind == HSNAP_SLOT_NODE && slot->count) {
+		/* From a node that no container leads to nobody knows whether it is the header that has no value. */
+		if (found.value < slot->count || !hsnap_is_linked(walk->work, at - offset))
+			return;
+		found.value -= slot->count;
+		found.linked = true;
+	}
 	/* The head of a ring of nodes is none. */
-	if (!found.value || (slot->kind == HSNAP_SLOT_NODE && walk->work->heads.table &&
-			     hsnap_keymap_get(&walk->work->heads, (struct hsnap_key){ found.value, 0 })))
+	if (!found.value || (slot->kind == HSNAP_SLOT_NODE && hsnap_is_head(walk->work, found.value)))
 		return;
 	walk->visit(walk->context, &found);
 }

@@ -13,11 +13,12 @@
 
 struct hsnap_found {
 	uint64_t offset;     /* of the pointer, from the start of its object, or of its element in a run */
-	uint64_t value;      /* never 0 */
+	uint64_t value;      /* never 0; NODE: the start of the node */
 	uint64_t first, live; /* BODY: bytes in use lie from value + first to value + live */
 	hsnap_dtype_id type; /* POINTER, NODE: what it points to; else: of the elements */
 	uint8_t kind;        /* POINTER, NODE or BODY */
 	bool in_array;       /* it stands in an array within its object */
+	bool linked;         /* NODE: with a value that is alive, which only its container knows */
 };
 
 struct hsnap_walk {

@@ -125,6 +125,7 @@ struct hsnap_work {
 	uint32_t *body_of;                                   /* one a block: 1 + index into bodies, or 0 */
 	struct hsnap_losers losers;                          /* of claims */
 	struct hsnap_keymap heads;                           /* addresses of rings' heads that are starts of blocks */
+	uint64_t *linked;                                    /* a bit a block: a node whose value is alive, says its container */
 	struct hsnap_vec(struct hsnap_part) parts;           /* typed places in blocks without a name, or beyond what their name says */
 	struct hsnap_vec(struct hsnap_slab) declared;        /* pools by hand */
 	struct hsnap_keymap declared_blocks;                 /* {block, 0}: it is one of them */
@@ -188,6 +189,19 @@ static inline uint64_t hsnap_live_bytes(const struct hsnap_work *work, uint32_t 
 static inline uint64_t hsnap_live_first(const struct hsnap_work *work, uint32_t b)
 {
 	return work->claims[b].live_only ? work->bodies.items[work->body_of[b] - 1].first : 0;
+}
+
+/* Is it a ring's head, and no node of it? */
+static inline bool hsnap_is_head(const struct hsnap_work *work, uint64_t address)
+{
+	return work->heads.table && hsnap_keymap_get(&work->heads, (struct hsnap_key){ address, 0 });
+}
+
+/* Does a container lead to the block as to a node whose value is alive? */
+static inline bool hsnap_is_linked(const struct hsnap_work *work, uint64_t address)
+{
+	uint32_t hint = 0, b = hsnap_block_index_find(&work->index, address, &hint);
+	return b != HSNAP_NO_BLOCK && hsnap_object_start(work, b) == address && work->linked[b / 64] >> (b % 64) & 1;
 }
 
 /* layouts.c: bitmaps of the types that claims and segments have. */

@@ -32,7 +32,7 @@ struct population {
 	uint8_t header;            /* once decided; 0: none */
 };
 
-enum { ALL, TELLS_8, TELLS_16, FIRST_CALL }; /* then one a PC */
+enum { ALL, TELLS_8 = AT_8, TELLS_16 = AT_16, FIRST_CALL }; /* then one a PC */
 
 struct wrappers {
 	struct hsnap_work *work;
@@ -161,9 +161,11 @@ static bool decide_all(struct wrappers *wrappers)
 		decide(&wrappers->populations.items[p]);
 		any |= wrappers->populations.items[p].header;
 	}
-	/* The size that a header of 8 bytes tells is not that behind one of 16. */
+	/* The size that a header of 8 bytes tells is not that behind one of 16.  A small number looks like a size, too, but
+	 * of what lies behind a wrapper's headers not only a few have one. */
+	const struct population *items = wrappers->populations.items;
 	for (uint32_t p = TELLS_8; p <= TELLS_16; p++)
-		if (wrappers->populations.items[p].header != header_of_place[p])
+		if (items[p].header != header_of_place[p] || (uint64_t)items[p].seen[p] * 2 < items[ALL].seen[p])
 			wrappers->populations.items[p].header = 0;
 	return any;
 }

@@ -2,7 +2,7 @@
 # packages.sh - the Debian packages that ./demo and ./test need, and how to get them.  Sourced by both.
 
 build_packages=(gcc g++ meson ninja-build pkg-config libc6-dev zlib1g-dev libdwarf-dev libcapstone-dev uthash-dev)
-test_packages=(libelf-dev busybox-static binutils libcriterion-dev dwz jq gdb procps util-linux redis-tools sqlite3 lua5.4
+test_packages=(libelf-dev busybox-static binutils libcriterion-dev libboost-dev dwz jq gdb procps util-linux redis-tools sqlite3 lua5.4
 	python3.11 python3.11-dbg liblua5.4-0 liblua5.4-0-dbg cmake
 	clang llvm-14 libc++-14-dev libc++abi-14-dev libglib2.0-dev
 	valgrind curl memcached nginx-light postgresql-15

@@ -5,7 +5,7 @@
  * All of this runs in the confined child.  A reader works through one module:
  *   index.c   walks the units (scan.h): types as written (types.c), variables (variables.c), functions, code ranges
  *   pcs.c     answers for the PCs that were asked
- *   unify.c   finds the definitions of declarations, merges copies, writes the types out
+ *   unify.c   finds the definitions of declarations, merges copies (refine.c), writes the types out (typeout.c)
  *   symtab.c  what only the symbol table knows
  */
 #ifndef HSNAP_CAPTURE_SYMBOLS_READER_H

@@ -20,6 +20,10 @@
 #define MAX_CLASSES 65536u  /* vtable pointers that are looked into */
 #define MAX_MANGLED 16384u
 #define MAX_ALIASES 64u     /* names of one vtable */
+#define MAX_CANDIDATES 64u  /* types of one vtable: of more it is not known which */
+#define MAX_NAMES 1048576u  /* of all vtables */
+#define MAX_TEXT (16u << 20) /* bytes of names from descriptors, of all together */
+#define MAX_RANKED (1u << 26) /* types that are held against names, of all together */
 #define MAX_COOKIE 64u      /* bytes before the elements of an array: the alignment of its class, at most */
 
 /* A name of a vtable; for candidates of its own. */
@@ -29,6 +33,7 @@ struct named {
 	hsnap_string mangled;  /* in symbols' strings; 0: the name is known */
 	hsnap_string name;
 	hsnap_string spelling; /* in spellings */
+	uint32_t num_const;    /* how often const stands in the name: the spelling does not tell */
 	hsnap_dtype_id type;   /* what the symbol table's reader knows already */
 };
 
@@ -36,6 +41,7 @@ struct named {
 struct match {
 	hsnap_string spelling;
 	hsnap_dtype_id type;
+	uint32_t num_const;
 };
 
 struct finder {
@@ -53,6 +59,7 @@ struct finder {
 	struct hsnap_keymap added;        /* {name, module} → type */
 	struct hsnap_keymap made;         /* {class, offset} → type of arrays of it */
 	struct hsnap_vec(struct match) matches; /* in order of spelling and type */
+	uint32_t text_left, rank_left;    /* of MAX_TEXT and MAX_RANKED */
 	bool failed;                      /* out of memory */
 	char text[MAX_MANGLED];
 };
@@ -153,8 +160,10 @@ static void name_by_descriptor(struct finder *finder, uint64_t descriptor, struc
 	/* A star: to be compared by address, since another one may have the same name. */
 	const char *mangled = finder->text + (*finder->text == '*');
 	char name[256];
-	if (!is_mangled(mangled))
+	size_t len = strlen(mangled);
+	if (!is_mangled(mangled) || len > finder->text_left)
 		return;
+	finder->text_left -= (uint32_t)len;
 	if (plain_name(mangled, name, sizeof(name)))
 		named->name = keep(finder, hsnap_strings_add(&finder->symbols->strings, name));
 	else
@@ -177,7 +186,7 @@ static void name_vptr(struct finder *finder, uint64_t vptr, uint32_t item)
 	size_t first = find_symbols(finder->symbols, vptr, &end);
 	if (first == end)
 		name_by_descriptor(finder, descriptor, &named);
-	for (size_t i = first; i < end; i++) {
+	for (size_t i = first; i < end && finder->names.num < MAX_NAMES; i++) {
 		named.name = finder->symbols->vtables.items[i].class_name;
 		named.type = finder->symbols->vtables.items[i].type;
 		KEEP(finder, &finder->names, named);
@@ -293,6 +302,14 @@ static int compare_matches(const void *a, const void *b)
 	return (x->type > y->type) - (x->type < y->type);
 }
 
+static uint32_t count_const(const struct finder *finder, hsnap_string name)
+{
+	uint32_t num = 0;
+	for (const char *at = hsnap_str(&finder->symbols->strings, name); (at = strstr(at, "const")); at += 5)
+		num++;
+	return num;
+}
+
 /* All types that are spelled as one of the names is. */
 static void match_types(struct finder *finder)
 {
@@ -302,6 +319,7 @@ static void match_types(struct finder *finder)
 	for (size_t i = 0; i < finder->names.num && !finder->failed; i++) {
 		struct named *named = &finder->names.items[i];
 		named->spelling = spell(finder, &spelling, named->name);
+		named->num_const = count_const(finder, named->name);
 		uint32_t *wanted = hsnap_keymap_at(&finder->wanted, (struct hsnap_key){ named->spelling, 0 }, &is_new);
 		finder->failed |= !wanted;
 		if (wanted)
@@ -313,27 +331,17 @@ static void match_types(struct finder *finder)
 			continue;
 		hsnap_string spelled = spell(finder, &spelling, dtype->name);
 		if (spelled && hsnap_keymap_get(&finder->wanted, (struct hsnap_key){ spelled, 0 }))
-			KEEP(finder, &finder->matches, (struct match){ spelled, id });
+			KEEP(finder, &finder->matches, (struct match){ spelled, id, count_const(finder, dtype->name) });
 	}
 	if (finder->matches.num)
 		qsort(finder->matches.items, finder->matches.num, sizeof(*finder->matches.items), compare_matches);
 }
 
-/* How often const stands in it: what the spelling does not tell. */
-static unsigned count_const(const char *name)
-{
-	unsigned num = 0;
-	for (; (name = strstr(name, "const")); name += 5)
-		num++;
-	return num;
-}
-
 /* How well does a type go with a name?  0: not at all. */
-static unsigned rank_match(const struct finder *finder, const struct named *named, hsnap_dtype_id type)
+static unsigned rank_match(const struct finder *finder, const struct named *named, const struct match *match)
 {
-	const struct hsnap_strings *strings = &finder->symbols->strings;
-	const struct hsnap_dtype *dtype = hsnap_dtype(finder->symbols, type);
-	bool alike = count_const(hsnap_str(strings, dtype->name)) == count_const(hsnap_str(strings, named->name));
+	const struct hsnap_dtype *dtype = hsnap_dtype(finder->symbols, match->type);
+	bool alike = match->num_const == named->num_const;
 	bool here = dtype->module == named->module;
 	if (dtype->kind == HSNAP_DTYPE_INCOMPLETE)
 		return here && alike;
@@ -346,6 +354,10 @@ static void add_candidate(struct finder *finder, struct hsnap_vclass *class, hsn
 	for (uint32_t i = 0; i < class->num; i++)
 		if (candidates[i] == type)
 			return;
+	if (class->num == MAX_CANDIDATES) {
+		class->unknown = true;
+		return;
+	}
 	KEEP(finder, &finder->classes->candidates, type);
 	class->num += !finder->failed;
 }
@@ -382,11 +394,16 @@ static void choose_best(struct finder *finder, const struct named *named, struct
 	size_t first = hsnap_first(finder->matches.num, m, matches[m].spelling >= named->spelling), end = first;
 	unsigned best = 0;
 	for (; end < finder->matches.num && matches[end].spelling == named->spelling; end++) {
-		unsigned rank = rank_match(finder, named, matches[end].type);
+		if (!finder->rank_left) {
+			class->unknown = true;
+			return;
+		}
+		finder->rank_left--;
+		unsigned rank = rank_match(finder, named, &matches[end]);
 		best = rank > best ? rank : best;
 	}
-	for (size_t m = first; m < end && best; m++)
-		if (rank_match(finder, named, matches[m].type) == best)
+	for (size_t m = first; m < end && best && !class->unknown; m++)
+		if (rank_match(finder, named, &matches[m]) == best)
 			add_candidate(finder, class, matches[m].type);
 	if (!best)
 		add_candidate(finder, class, add_class(finder, named));
@@ -406,6 +423,9 @@ static void choose_types(struct finder *finder)
 		else if (named->spelling)
 			choose_best(finder, named, class);
 	}
+	for (size_t i = 0; i < finder->classes->items.num; i++)
+		if (finder->classes->items.items[i].unknown)
+			finder->classes->items.items[i].num = 0;
 }
 
 /* --- arrays that begin with the number of their elements --- */
@@ -493,7 +513,8 @@ enum hsnap_code hsnap_find_classes(struct hsnap_work *work, struct hsnap_symbols
 	if (!finder)
 		return hsnap_no_memory(err);
 	*finder = (struct finder){ .work = work, .target = work->target, .heap = work->heap, .symbols = symbols,
-				   .classes = &work->classes, .low = UINT64_MAX };
+				   .classes = &work->classes, .low = UINT64_MAX, .text_left = MAX_TEXT,
+				   .rank_left = MAX_RANKED };
 	hsnap_window_init(&finder->reader, work->target);
 	finder->failed = hsnap_strings_add(&finder->spellings, "") == HSNAP_NO_STRING;
 	look_at_all(finder);

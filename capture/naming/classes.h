@@ -22,6 +22,7 @@
 struct hsnap_vclass {
 	uint64_t vptr;
 	uint32_t first, num; /* candidates; none: it is no vtable of a complete object, or nobody knows whose */
+	bool unknown;        /* too many are called so: num is 0 */
 	bool control;        /* a control block of shared_ptr with its object in it */
 };
 

@@ -22,14 +22,14 @@ char *__cxa_demangle(const char *mangled, char *buffer, size_t *size, int *statu
 #define SECONDS 10u   /* of wall clock, all names of one child; of processor time as well */
 #define MAX_DEATHS 4u
 #define MAX_NAME 32768u
+#define MAX_TEXT (UINT64_C(32) << 20) /* bytes of all names together */
 
 struct batch {
 	struct hsnap_strings *strings;
 	const hsnap_string *names;
 	size_t num, done;
 	hsnap_string *ret;
-	bool no_memory;
-	char text[MAX_NAME];
+	uint64_t text; /* bytes that came */
 };
 
 static char *demangle(const char *mangled)
@@ -95,38 +95,51 @@ static bool receive(int socket, void *to, size_t len, uint64_t deadline)
 	return true;
 }
 
-static bool receive_one(struct batch *batch, int socket, uint64_t deadline)
+enum hsnap_code hsnap_demangle_receive(int socket, unsigned milliseconds, struct hsnap_strings *strings,
+				       hsnap_string *ret, size_t num, size_t *ret_done, uint64_t *text,
+				       struct hsnap_error *err)
 {
+	uint64_t deadline = now_ms() + milliseconds;
+	char name[MAX_NAME];
 	uint32_t size;
-	if (!receive(socket, &size, sizeof(size), deadline) || size >= MAX_NAME ||
-	    !receive(socket, batch->text, size, deadline) || memchr(batch->text, '\0', size))
-		return false;
-	hsnap_string text = size ? hsnap_strings_add_len(batch->strings, batch->text, size) : 0;
-	batch->no_memory |= text == HSNAP_NO_STRING;
-	batch->ret[batch->done++] = text == HSNAP_NO_STRING ? 0 : text;
-	return !batch->no_memory;
+	for (*ret_done = 0; *ret_done < num; ++*ret_done) {
+		if (!receive(socket, &size, sizeof(size), deadline) || size >= MAX_NAME || size > MAX_TEXT - *text ||
+		    !receive(socket, name, size, deadline) || memchr(name, '\0', size))
+			break;
+		hsnap_string string = size ? hsnap_strings_add_len(strings, name, size) : 0;
+		if (string == HSNAP_NO_STRING)
+			return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+		ret[*ret_done] = string;
+		*text += size;
+	}
+	return HSNAP_OK;
 }
 
-/* false: there is no child to be had. */
-static bool run_one(struct batch *batch, const struct hsnap_demangle_options *options)
+/* *ret_child false: there is none to be had. */
+static enum hsnap_code run_one(struct batch *batch, const struct hsnap_demangle_options *options, bool *ret_child,
+			       struct hsnap_error *err)
 {
+	*ret_child = false;
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return false;
+		return HSNAP_OK;
 	pid_t parent = getpid(), pid = fork();
 	if (!pid)
 		child_main(batch, options, pair[1], parent);
 	close(pair[1]);
-	uint64_t deadline = now_ms() + (options->seconds ? options->seconds : SECONDS) * UINT64_C(1000);
-	while (pid > 0 && batch->done < batch->num && receive_one(batch, pair[0], deadline)) {
-	}
+	enum hsnap_code code = HSNAP_OK;
 	if (pid > 0) {
+		size_t done;
+		code = hsnap_demangle_receive(pair[0], (options->seconds ? options->seconds : SECONDS) * 1000u, batch->strings,
+					      batch->ret + batch->done, batch->num - batch->done, &done, &batch->text, err);
+		batch->done += done;
 		kill(pid, SIGKILL);
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
 		}
 	}
 	close(pair[0]);
-	return pid > 0;
+	*ret_child = pid > 0;
+	return code;
 }
 
 enum hsnap_code hsnap_demangle(struct hsnap_strings *strings, const hsnap_string *names, size_t num,
@@ -135,10 +148,12 @@ enum hsnap_code hsnap_demangle(struct hsnap_strings *strings, const hsnap_string
 	struct batch batch = { .strings = strings, .names = names, .num = num, .ret = ret };
 	memset(ret, 0, num * sizeof(*ret));
 	for (unsigned deaths = 0; batch.done < num && deaths < MAX_DEATHS; deaths++) {
-		if (!run_one(&batch, options))
+		bool child;
+		enum hsnap_code code = run_one(&batch, options, &child, err);
+		if (code)
+			return code;
+		if (!child)
 			break;
-		if (batch.no_memory)
-			return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 		batch.done += batch.done < num; /* the one that it died of */
 	}
 	return HSNAP_OK;

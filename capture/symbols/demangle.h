@@ -9,6 +9,7 @@
 #define HSNAP_CAPTURE_SYMBOLS_DEMANGLE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "snapshot/base/error.h"
 #include "snapshot/base/strings.h"
@@ -34,5 +35,16 @@ struct hsnap_demangle_options {
 HSNAP_CHECKED enum hsnap_code hsnap_demangle(struct hsnap_strings *strings, const hsnap_string *names, size_t num,
 					     const struct hsnap_demangle_options *options, hsnap_string *ret,
 					     struct hsnap_error *err);
+
+/**
+ * What a child says of `num` names: for each its length in four bytes, 0 where there is none, and its text.
+ * Believed is nothing: what is too long, too much in all (*text counts it), late, or no text ends it.
+ *
+ * @param[out] ret_done  so many of ret are set
+ * @return HSNAP_OK, or HSNAP_NO_MEMORY
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_demangle_receive(int socket, unsigned milliseconds, struct hsnap_strings *strings,
+						     hsnap_string *ret, size_t num, size_t *ret_done, uint64_t *text,
+						     struct hsnap_error *err);
 
 #endif

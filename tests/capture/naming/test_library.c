@@ -279,6 +279,20 @@ Test(library, of_vtables_that_the_linker_made_one_the_size_decides)
 	give_and_expect(w, "1 40 bytes in g[*] label; 1 Dog exact; 1 Cat exact");
 }
 
+/* Debug info can have any number of them; each block would be held against all. */
+Test(library, of_too_many_classes_of_one_name_it_is_none)
+{
+	for (unsigned others = 63; others < 65; others++) {
+		struct world *w = world_create();
+		uint64_t vptr = make_vtable(w, WORLD_RODATA + 256, 0, "3Cat");
+		world_type(w, "Cat", STRUCT, 24);
+		for (unsigned i = 0; i < others; i++)
+			world_type(w, "Cat", STRUCT, 1000 + 8 * i);
+		hold(w, make_object(w, 24, vptr, 0), 0);
+		give_and_expect(w, others < 64 ? "1 Cat exact" : "1 24 bytes in g[*] label");
+	}
+}
+
 Test(library, a_spelling_of_its_own_is_no_other_class)
 {
 	struct world *w = world_create();

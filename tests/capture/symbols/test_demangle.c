@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,4 +104,38 @@ Test(demangle, the_child_is_confined)
 	(void)memory;
 #endif
 	cr_expect_str_eq(DEMANGLE(&much, "a", "x", "b"), "a; ; b");
+}
+
+static void send_text(int socket, uint32_t size, const char *text, size_t sent)
+{
+	cr_assert(write(socket, &size, sizeof(size)) == sizeof(size) && write(socket, text, sent) == (ssize_t)sent);
+}
+
+/* "Foo; Bar" of a child that says Foo, then `text` with a length of `size`; *text counts on from `before`. */
+static const char *received(uint32_t size, const char *text, size_t sent, uint64_t before)
+{
+	static char out[256];
+	int pair[2];
+	struct hsnap_strings strings = { 0 };
+	struct hsnap_error err;
+	hsnap_string names[3] = { 0 };
+	size_t done;
+	cr_assert(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair) && hsnap_strings_add(&strings, "") != HSNAP_NO_STRING);
+	send_text(pair[1], 3, "Foo", 3);
+	send_text(pair[1], size, text, sent);
+	close(pair[1]);
+	cr_assert_eq(hsnap_demangle_receive(pair[0], 5000, &strings, names, 3, &done, &before, &err), HSNAP_OK);
+	close(pair[0]);
+	snprintf(out, sizeof(out), "%zu: %s; %s", done, hsnap_str(&strings, names[0]), hsnap_str(&strings, names[1]));
+	hsnap_strings_deinit(&strings);
+	return out;
+}
+
+Test(demangle, what_a_child_says_is_not_believed)
+{
+	cr_expect_str_eq(received(3, "Bar", 3, 0), "2: Foo; Bar");
+	cr_expect_str_eq(received(4, "Bar", 3, 0), "1: Foo; ", "cut short");
+	cr_expect_str_eq(received(UINT32_MAX, "Bar", 3, 0), "1: Foo; ", "no name is so long");
+	cr_expect_str_eq(received(3, "B\0r", 3, 0), "1: Foo; ", "no text");
+	cr_expect_str_eq(received(3, "Bar", 3, (32u << 20) - 5), "1: Foo; ", "enough in all");
 }

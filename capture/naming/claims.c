@@ -69,6 +69,28 @@ bool hsnap_is_odd(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type)
 	return block->usable == (chunk < LEAST_CHUNK ? LEAST_CHUNK : chunk) + 8;
 }
 
+static bool find_larger(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type)
+{
+	const struct hsnap_symbols *symbols = work->symbols;
+	uint64_t room = hsnap_object_room(work, b), size = hsnap_dtype(symbols, type)->size;
+	for (hsnap_dtype_id other = 1; other < symbols->types.num; other++) {
+		const struct hsnap_dtype *dtype = hsnap_dtype(symbols, other);
+		if (dtype->kind == HSNAP_DTYPE_STRUCT && dtype->size > size && dtype->size <= room &&
+		    hsnap_starts_with(&work->plans, other, type) && hsnap_fit(work, b, other) == HSNAP_FORM_ONE)
+			return true;
+	}
+	return false;
+}
+
+bool hsnap_may_be_larger(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type)
+{
+	bool is_new;
+	uint32_t *known = hsnap_keymap_at(&work->larger, (struct hsnap_key){ type, hsnap_object_room(work, b) }, &is_new);
+	if (known && is_new)
+		*known = 1 + find_larger(work, b, type);
+	return !known || *known > 1;
+}
+
 /* The same said once more: only what says it may be stronger, and then no weaker one contests it. */
 static bool confirm(struct hsnap_claim *claim, enum hsnap_evidence evidence)
 {

@@ -16,6 +16,10 @@ enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t block, hsnap_dtype_i
  * Only where the size asked for is not known; hsnap_fit() takes larger ones so anyway. */
 bool hsnap_is_odd(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type);
 
+/* Is there a struct that begins with an object of the type, and fills the block as one?  Then it is no sure run of these.
+ * Cost: a look at each type, once for each type and size of block. */
+bool hsnap_may_be_larger(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type);
+
 /**
  * Put a claim to a block's: the stronger evidence is kept, and contested it is by nothing weaker.  Of equal
  * ones that which begins with the other, since a pointer to a base leads to a derived object as well; else

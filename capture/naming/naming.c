@@ -33,6 +33,7 @@ static void work_deinit(struct hsnap_work *work)
 	hsnap_vec_deinit(&work->root_edges);
 	hsnap_keymap_deinit(&work->heads);
 	free(work->linked);
+	hsnap_keymap_deinit(&work->larger);
 	hsnap_pages_free(work->body_of, work->num_blocks, sizeof(*work->body_of));
 	for (size_t i = 0; work->layouts && i < work->symbols->types.num; i++) {
 		free(work->layouts[i].strong);

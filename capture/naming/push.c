@@ -153,10 +153,10 @@ static enum hsnap_evidence evidence_of_run(struct push *push, uint32_t b, hsnap_
 	if (work->claims[b].evidence >= HSNAP_EVIDENCE_RUN)
 		return HSNAP_EVIDENCE_NONE;
 	if (!hsnap_plan_of(&work->plans, type)->num)
-		return HSNAP_EVIDENCE_GUESS;
+		return hsnap_may_be_larger(work, b, type) ? HSNAP_EVIDENCE_NONE : HSNAP_EVIDENCE_GUESS;
 	if (seen_before(push, b, SEEN_RUN, type)) /* a good one has its claim since */
 		return HSNAP_EVIDENCE_NONE;
-	if (hsnap_is_run(work, b, type, 0, UINT64_MAX))
+	if (!hsnap_may_be_larger(work, b, type) && hsnap_is_run(work, b, type, 0, UINT64_MAX))
 		return HSNAP_EVIDENCE_RUN;
 	hsnap_reject_claim(work, b, type, HSNAP_FORM_RUN, HSNAP_EVIDENCE_RUN, HSNAP_VERDICT_LOOK);
 	return HSNAP_EVIDENCE_NONE;

@@ -10,6 +10,8 @@
 
 #define MAX_STRIDE 4096u /* bytes in which a second object of a run is looked for */
 
+#define FEW_UNKNOWN 4u   /* objects of a run where no debug info tells of structs */
+
 struct viewer {
 	struct hsnap_work *work;
 	struct hsnap_window reader;
@@ -24,17 +26,17 @@ static void viewer_deinit(struct viewer *viewer)
 	hsnap_keymap_deinit(&viewer->usual);
 }
 
-/* How often do objects with this pointer follow one another, `each` bytes apart?  0: no whole block of them. */
-static bool is_run(struct viewer *viewer, const struct hsnap_block *block, uint64_t each, uint64_t vptr)
+/* How many objects with this pointer follow one another, `each` bytes apart?  0: no whole block of them. */
+static uint64_t count_run(struct viewer *viewer, const struct hsnap_block *block, uint64_t each, uint64_t vptr)
 {
 	bool requested = hsnap_is_requested(viewer->work, block);
 	uint64_t size = hsnap_block_size(block), word, num = 0;
 	if (!each || size < 2 * each || (requested ? size % each : size % each >= HSNAP_MOST_SLACK))
-		return false;
+		return 0;
 	/* Behind the last one can be room for more. */
 	while (num < size / each && hsnap_window_word(&viewer->reader, block->address + num * each, &word) && word == vptr)
 		num++;
-	return num > 1;
+	return num;
 }
 
 /* How far behind the first the same pointer stands again; 0: nowhere near. */
@@ -75,7 +77,10 @@ static hsnap_dtype_id only_name(const struct hsnap_work *work, const struct hsna
 	return type && hsnap_dtype(work->symbols, type)->kind == HSNAP_DTYPE_INCOMPLETE ? type : 0;
 }
 
-/* A run may as well be a struct that has members of one class and nothing else: who declares that is right. */
+/*
+ * A run may as well be a struct that has members of one class and nothing else: who declares that is right.  Where
+ * structs are known there must be none such; else they are more than a struct is likely to have.
+ */
 static void claim_run(struct viewer *viewer, uint32_t b, const struct hsnap_vclass *class)
 {
 	struct hsnap_work *work = viewer->work;
@@ -83,7 +88,8 @@ static void claim_run(struct viewer *viewer, uint32_t b, const struct hsnap_vcla
 	for (uint32_t c = 0; c < class->num; c++) {
 		hsnap_dtype_id type = work->classes.candidates.items[class->first + c];
 		uint64_t each = hsnap_dtype(work->symbols, type)->size;
-		if (is_run(viewer, block, each ? each : find_stride(viewer, block, class->vptr), class->vptr)) {
+		uint64_t num = count_run(viewer, block, each ? each : find_stride(viewer, block, class->vptr), class->vptr);
+		if (each ? num > 1 && !hsnap_may_be_larger(work, b, type) : num >= FEW_UNKNOWN) {
 			hsnap_claim_block(work, b, type, HSNAP_FORM_RUN, HSNAP_EVIDENCE_RUN);
 			return;
 		}

@@ -124,6 +124,7 @@ struct hsnap_work {
 	struct hsnap_vec(struct hsnap_body) bodies;          /* of the claims that are live_only */
 	uint32_t *body_of;                                   /* one a block: 1 + index into bodies, or 0 */
 	struct hsnap_losers losers;                          /* of claims */
+	struct hsnap_keymap larger;                          /* {type, room} → 1 + whether hsnap_may_be_larger() */
 	struct hsnap_keymap heads;                           /* addresses of rings' heads that are starts of blocks */
 	uint64_t *linked;                                    /* a bit a block: a node whose value is alive, says its container */
 	struct hsnap_vec(struct hsnap_part) parts;           /* typed places in blocks without a name, or beyond what their name says */

@@ -186,17 +186,22 @@ Test(names, a_larger_struct_is_not_a_run_of_what_it_begins_with)
 	static const struct {
 		bool pointers; /* has the small struct any? */
 		uint64_t second; /* what stands where the second one's pointer would */
+		bool known; /* a struct of the block's size begins with it */
 		const char *rows;
 	} rows[] = {
-		{ true, 0x1234, "1 64 bytes in g label" },
-		{ true, 0, "1 Head[] inferred" },
-		{ false, 0x1234, "1 Head[] inferred" },
+		{ true, 0x1234, false, "1 64 bytes in g label" },
+		{ true, 0, false, "1 Head[] inferred" },
+		{ true, 0, true, "1 64 bytes in g label" },
+		{ false, 0x1234, false, "1 Head[] inferred" },
+		{ false, 0x1234, true, "1 64 bytes in g label" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct world *w = world_create();
 		struct basics t = make_basics(w);
 		hsnap_dtype_id head = world_type(w, "Head", STRUCT, 16);
 		MEMBERS(w, head, { "kind", 0, t.number }, { "owner", 8, rows[i].pointers ? t.void_pointer : t.number });
+		hsnap_dtype_id whole = world_type(w, "Whole", STRUCT, rows[i].known ? 64 : 80);
+		MEMBERS(w, whole, { "head", 0, head }, { "rest", 16, t.number });
 		world_variable(w, "g", WORLD_DATA, world_pointer(w, head));
 		uint64_t block = world_block(w, 64, 0);
 		world_set(w, WORLD_DATA, block);

@@ -42,6 +42,10 @@ enum hsnap_confidence hsnap_claim_confidence(const struct hsnap_claim *claim);
 /* The block is the body of a container of which the bytes from `first` to `live` are in use; false: out of memory. */
 bool hsnap_set_live(struct hsnap_work *work, uint32_t block, uint64_t first, uint64_t live);
 
+/* arrays.c: how many words of the block are in use, where the pointer to it stands at an address, by the numbers beside
+ * that; 0: they do not tell. */
+uint64_t hsnap_count_used(const struct hsnap_work *work, uint32_t block, uint64_t at);
+
 /* targets.c */
 /* May a pointer to the type have this value?  *hint as in hsnap_block_index_find(). */
 bool hsnap_is_target(struct hsnap_work *work, uint64_t value, hsnap_dtype_id type, uint32_t *hint);

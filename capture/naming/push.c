@@ -34,6 +34,7 @@ struct waiting {
 	uint32_t block;
 	hsnap_dtype_id pointer; /* type of its elements */
 	bool sure;              /* who leads there is */
+	uint64_t at;            /* where that stands, or 0 */
 };
 
 /* A block that has 16 bytes more than an object of the type that a pointer to it says. */
@@ -136,12 +137,12 @@ static bool seen_before(struct push *push, uint32_t b, int what, hsnap_dtype_id 
 	return !is_new;
 }
 
-static void wait_for_arrays(struct push *push, uint32_t b, hsnap_dtype_id pointer)
+static void wait_for_arrays(struct push *push, uint32_t b, hsnap_dtype_id pointer, uint64_t at)
 {
 	if (push->work->claims[b].evidence >= HSNAP_EVIDENCE_POINTER ||
 	    seen_before(push, b, push->sure ? SEEN_SURE_POINTER : SEEN_POINTER, pointer))
 		return;
-	if (!hsnap_vec_push(&push->waiting, (struct waiting){ b, pointer, push->sure }))
+	if (!hsnap_vec_push(&push->waiting, (struct waiting){ b, pointer, push->sure, at }))
 		push->failed = true;
 }
 
@@ -235,15 +236,15 @@ static void push_object(struct push *push, uint32_t b, hsnap_dtype_id type, enum
 		note_part(push, b, type, hsnap_object_start(work, b));
 }
 
-/* A pointer to one object or a run of them; an array type stands for its elements. */
-static void push_pointer(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_evidence evidence)
+/* A pointer to one object or a run of them, which stands at an address or none; an array type stands for its elements. */
+static void push_pointer(struct push *push, uint32_t b, hsnap_dtype_id type, uint64_t at, enum hsnap_evidence evidence)
 {
 	const struct hsnap_symbols *symbols = push->work->symbols;
 	for (unsigned depth = 0; depth < 8 && hsnap_dtype(symbols, type)->kind == HSNAP_DTYPE_ARRAY; depth++)
 		type = hsnap_dtype(symbols, type)->target;
 	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
 	if (dtype->kind == HSNAP_DTYPE_POINTER)
-		wait_for_arrays(push, b, type);
+		wait_for_arrays(push, b, type, at);
 	else if (dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION)
 		push_object(push, b, type, push->sure ? evidence : HSNAP_EVIDENCE_FOLLOWED);
 }
@@ -259,7 +260,7 @@ static void push_node(struct push *push, uint32_t b, hsnap_dtype_id type)
 	if (larger)
 		claim(push, b, type, HSNAP_FORM_ONE, push->sure ? HSNAP_EVIDENCE_CONTAINER : HSNAP_EVIDENCE_FOLLOWED);
 	else
-		push_pointer(push, b, type, HSNAP_EVIDENCE_CONTAINER);
+		push_pointer(push, b, type, 0, HSNAP_EVIDENCE_CONTAINER);
 }
 
 /* Of a node that the agent knew, what it holds is seen to only when its container says that it is alive. */
@@ -332,7 +333,7 @@ static void visit(void *context, const struct hsnap_found *found)
 	switch (found->kind) {
 	case HSNAP_SLOT_POINTER:
 		if (!alias)
-			push_pointer(push, b, found->type, HSNAP_EVIDENCE_POINTER);
+			push_pointer(push, b, found->type, found->at, HSNAP_EVIDENCE_POINTER);
 		else if (push->work->claims[b].evidence < HSNAP_EVIDENCE_ALIAS &&
 			 !hsnap_vec_push(&push->handles, (struct handle){ b, alias }))
 			push->failed = true;
@@ -384,33 +385,40 @@ static bool is_inside(struct push *push, uint64_t value, hsnap_dtype_id type)
 	return found;
 }
 
-/* Is every word of the block null or a pointer such as it is said to hold? */
-static bool all_targets(struct push *push, const struct waiting *waiting)
+/* Is each of the first words of the block null or a pointer such as it is said to hold? */
+static bool are_targets(struct push *push, const struct waiting *waiting, uint64_t num)
 {
-	const struct hsnap_block *block = &push->work->heap->blocks.items[waiting->block];
-	uint64_t start = hsnap_object_start(push->work, waiting->block);
-	uint64_t size = hsnap_object_room(push->work, waiting->block), word;
-	if (hsnap_is_requested(push->work, block) && size % 8)
-		return false;
+	uint64_t start = hsnap_object_start(push->work, waiting->block), word;
 	hsnap_dtype_id type = hsnap_dtype(push->work->symbols, waiting->pointer)->target;
-	hsnap_window_open(&push->walk.reader, start, start + size);
-	for (uint64_t at = 0; at + 8 <= size; at += 8)
-		if (!hsnap_window_word(&push->walk.reader, start + at, &word) ||
+	hsnap_window_open(&push->walk.reader, start, start + num * 8);
+	for (uint64_t at = start; at < start + num * 8; at += 8)
+		if (!hsnap_window_word(&push->walk.reader, at, &word) ||
 		    !(hsnap_is_target(push->work, word, type, &push->hint) || is_inside(push, word, type)))
 			return false;
-	return size >= 8;
+	return num;
 }
 
 static void take_one(struct push *push, const struct waiting *waiting)
 {
+	struct hsnap_work *work = push->work;
+	uint32_t b = waiting->block;
+	uint64_t room = hsnap_object_room(work, b), used = 0;
 	enum hsnap_evidence evidence = waiting->sure ? HSNAP_EVIDENCE_POINTER : HSNAP_EVIDENCE_FOLLOWED;
-	if (push->work->claims[waiting->block].evidence >= evidence)
+	if (work->claims[b].evidence >= evidence)
 		return;
-	if (!all_targets(push, waiting)) {
-		hsnap_reject_claim(push->work, waiting->block, waiting->pointer, HSNAP_FORM_RUN, evidence, HSNAP_VERDICT_LOOK);
+	bool whole = !(hsnap_is_requested(work, &work->heap->blocks.items[b]) && room % 8) && are_targets(push, waiting, room / 8);
+	if (!whole)
+		used = hsnap_count_used(work, b, waiting->at);
+	if (!whole && !are_targets(push, waiting, used)) {
+		hsnap_reject_claim(work, b, waiting->pointer, HSNAP_FORM_RUN, evidence, HSNAP_VERDICT_LOOK);
 		return;
 	}
-	claim(push, waiting->block, waiting->pointer, HSNAP_FORM_RUN, evidence);
+	claim(push, b, waiting->pointer, HSNAP_FORM_RUN, evidence);
+	if (!whole && work->claims[b].evidence == evidence) {
+		push->failed |= !hsnap_set_live(work, b, 0, used * 8);
+		if (!push->failed)
+			work->bodies.items[work->body_of[b] - 1].unproved = true;
+	}
 	drain(push);
 }
 
@@ -503,7 +511,7 @@ static void settle(struct push *push)
 	for (; push->handled < push->handles.num && !push->failed; push->handled++) {
 		struct handle handle = push->handles.items[push->handled];
 		push->sure = true; /* what it says is inferred in any case */
-		push_pointer(push, handle.block, handle.type, HSNAP_EVIDENCE_ALIAS);
+		push_pointer(push, handle.block, handle.type, 0, HSNAP_EVIDENCE_ALIAS);
 		drain(push);
 		take_waiting(push);
 		take_odd(push);

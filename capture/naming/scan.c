@@ -231,6 +231,17 @@ static bool scan_whole(const struct hsnap_work *work, struct hsnap_window *reade
 	return done;
 }
 
+/* What stands behind the part that is in use, where nothing proves it dead. */
+static bool scan_rest(const struct hsnap_work *work, struct hsnap_window *reader, uint32_t b, uint32_t *hint,
+		      struct half_edges *edges)
+{
+	const struct hsnap_body *body = work->claims[b].live_only ? &work->bodies.items[work->body_of[b] - 1] : NULL;
+	uint64_t start = hsnap_object_start(work, b);
+	struct stretch stretch = { .base = start, .self = b };
+	return !body || !body->unproved ||
+	       scan_stretch(work, reader, &stretch, start + body->live, start + hsnap_object_room(work, b), hint, edges);
+}
+
 /* What stands in front of the block's object: it holds what it points to, at no place of the object's. */
 static bool scan_header(const struct hsnap_work *work, struct hsnap_window *reader, uint32_t b, uint32_t *hint,
 			struct half_edges *edges)
@@ -348,6 +359,7 @@ static void scan_block_piece(void *context, size_t i)
 					   .type = claim->type, .form = claim->form };
 		size_t before = piece->edges.num;
 		piece->failed |= !scan_whole(work, &reader, &stretch, end, &hint, &piece->edges) ||
+				 !scan_rest(work, &reader, b, &hint, &piece->edges) ||
 				 !scan_header(work, &reader, b, &hint, &piece->edges);
 		scan->counts[b] = (uint32_t)(piece->edges.num - before);
 	}

@@ -45,7 +45,7 @@ static void walk_container(struct hsnap_walk *walk, const struct hsnap_slot *slo
 static void visit_slot(struct hsnap_walk *walk, const struct hsnap_slot *slot, uint64_t at, uint64_t end,
 		       uint64_t offset, bool in_array)
 {
-	struct hsnap_found found = { .offset = offset, .value = word_at(walk, at, end), .type = slot->type,
+	struct hsnap_found found = { .offset = offset, .value = word_at(walk, at, end), .at = at, .type = slot->type,
 				     .kind = slot->kind, .in_array = in_array };
 	if (slot->kind == HSNAP_SLOT_NODE && slot->count) {
 		/* From a node that no container leads to nobody knows whether it is the header that has no value. */

@@ -14,6 +14,7 @@
 struct hsnap_found {
 	uint64_t offset;     /* of the pointer, from the start of its object, or of its element in a run */
 	uint64_t value;      /* never 0; NODE: the start of the node */
+	uint64_t at;         /* where it stands; 0: in no memory, or a container's */
 	uint64_t first, live; /* BODY: bytes in use lie from value + first to value + live */
 	hsnap_dtype_id type; /* POINTER, NODE: what it points to; else: of the elements */
 	uint8_t kind;        /* POINTER, NODE or BODY */

@@ -37,6 +37,7 @@ _Static_assert(sizeof(struct hsnap_claim) == 12, "one a block: every byte counts
 /* A container's body: what is before `first` bytes and beyond `live` ones is dead capacity. */
 struct hsnap_body {
 	uint32_t block;
+	bool unproved; /* that they are dead is not: they may still hold something, weakly */
 	uint64_t first, live;
 };
 

@@ -212,6 +212,38 @@ Test(names, a_larger_struct_is_not_a_run_of_what_it_begins_with)
 	}
 }
 
+/* An array that was enlarged: its room and how many there are stand beside the pointer, what is behind is anything. */
+Test(names, an_array_of_pointers_need_not_be_full)
+{
+	static const struct {
+		const char *what;
+		uint64_t room, used, size;
+		const char *rows, *edges;
+	} rows[] = {
+		{ "as two numbers say", 8, 3, 64, "3 Node proved; 1 Node *[] proved; 1 32 bytes in g_items[*] label", "g_items+0>1 1+0>2 1+8>3 1+16>4 1+40>5?" },
+		{ "by the capacity alone", 8, 0, 64, "4 32 bytes behind g_items label; 1 64 bytes in g_items label", NULL },
+		{ "more than there are", 8, 5, 64, "4 32 bytes behind g_items label; 1 64 bytes in g_items label", NULL },
+		{ "another room", 6, 3, 64, "4 32 bytes behind g_items label; 1 64 bytes in g_items label", NULL },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		world_variable(w, "g_items", WORLD_DATA + 32, world_pointer(w, t.node_pointer));
+		uint64_t array = world_block(w, rows[i].size, 0);
+		world_set(w, WORLD_DATA + 32, array);
+		world_set(w, WORLD_DATA + 40, rows[i].used);
+		world_set(w, WORLD_DATA + 48, rows[i].room);
+		for (unsigned k = 0; k < 3; k++)
+			world_set(w, array + 8 * k, world_block(w, 32, 0));
+		world_set(w, array + 24, 0x1616161616161616);
+		world_set(w, array + 40, world_block(w, 32, 0)); /* left over */
+		world_name(w);
+		cr_expect(i || !strcmp(world_edges(w), rows[i].edges), "%s: %s", rows[i].what, w->text);
+		cr_expect_str_eq(world_rows(w), rows[i].rows, "%s: %s", rows[i].what, w->text);
+		world_destroy(w);
+	}
+}
+
 Test(names, an_incomplete_type_names_nothing)
 {
 	struct world *w = world_create();

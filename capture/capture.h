@@ -15,6 +15,17 @@
 #include "snapshot/base/error.h"
 #include "snapshot/snapshot.h"
 
+struct hsnap_rules;
+
+/**
+ * Read the files of --types (docs/naming.md): a name without a slash is one that comes with heapsnap.
+ *
+ * @return HSNAP_OK; HSNAP_FORMAT ("FILE:LINE: why"), HSNAP_NOT_FOUND, HSNAP_IO, HSNAP_NO_MEMORY
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_types_load(const char *const *names, size_t num, struct hsnap_rules **ret,
+					       struct hsnap_error *err);
+void hsnap_types_destroy(struct hsnap_rules *rules);
+
 struct hsnap_take_options {
 	pid_t pid;
 	const char *core; /* a core file in place of a process, or NULL; then pid and all of freezing are unused */
@@ -24,6 +35,7 @@ struct hsnap_take_options {
 	uint64_t max_pause_ns; /* a stop that outlives it is released and given up; 0: without end */
 	bool suspend_seccomp;  /* its filter may be lifted for the moment of an injected call */
 	bool without_sites;    /* call sites are asked nothing: for a judge of names, whose own witness they are */
+	const struct hsnap_rules *rules; /* what the user says of types, or NULL */
 	const char *scratch;   /* a folder: pages go to an unlinked file in it; NULL: to memory */
 	/* Called between phases of the work, never while the target is held; may be NULL. */
 	void (*progress)(void *context, const char *phase, uint64_t done, uint64_t all);

@@ -13,6 +13,7 @@
 #include "capture/freeze/refuse.h"
 #include "capture/ration.h"
 #include "capture/naming/naming.h"
+#include "capture/naming/rules.h"
 #include "capture/proc/proc.h"
 #include "capture/roots/roots.h"
 #include "capture/symbols/symbols.h"
@@ -175,7 +176,11 @@ static enum hsnap_code read_symbols(struct take *take, struct hsnap_error *err)
 	struct hsnap_error why;
 	if (!collect_asks(take, &asks))
 		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
-	enum hsnap_code code = hsnap_symbols_load(take->frozen.target, asks.items, asks.num, &take->symbols, &why);
+	size_t num_words = 0;
+	hsnap_auto(hsnap_freep) const char **words = take->options->rules ? hsnap_rules_words(take->options->rules, &num_words) : NULL;
+	struct hsnap_wanted wanted = { words, num_words };
+	enum hsnap_code code = hsnap_symbols_load_words(take->frozen.target, asks.items, asks.num, words ? &wanted : NULL,
+							&take->symbols, &why);
 	hsnap_vec_deinit(&asks);
 	if (code == HSNAP_NO_MEMORY)
 		return hsnap_fail(err, code, 0, "%s", why.message);
@@ -278,7 +283,7 @@ static enum hsnap_code make_snapshot(struct take *take, struct hsnap_error *err)
 	if (code)
 		return code;
 	tell(take, "naming blocks");
-	code = hsnap_name_and_connect(take->frozen.target, &take->heap, &take->roots, take->symbols, take->snapshot,
+	code = hsnap_name_and_connect(take->frozen.target, &take->heap, &take->roots, take->symbols, take->options->rules, take->snapshot,
 				      err);
 	if (!code)
 		code = hsnap_account_fill(take->frozen.target, &take->heap, &take->frozen.kernel, &take->look, take->snapshot,

@@ -81,12 +81,22 @@ int hsnap_live_take(const struct hsnap_options *options, struct hsnap_snapshot *
 	struct progress progress = { 0 };
 	struct hsnap_error err = { 0 };
 	struct hsnap_take_options how = ask_for(options);
+	struct hsnap_rules *rules = NULL;
+	if (options->types[0]) {
+		size_t num = 0;
+		while (options->types[num])
+			num++;
+		if (hsnap_types_load(options->types, num, &rules, &err))
+			return hsnap_report(&err, HSNAP_DOING_OTHER) == HSNAP_EXIT_DONE ? HSNAP_EXIT_DONE : HSNAP_EXIT_USAGE;
+	}
+	how.rules = rules;
 	how.progress = isatty(STDERR_FILENO) && !options->quiet ? show_progress : NULL;
 	how.progress_context = &progress;
 	catch_signals();
 	clock_gettime(CLOCK_MONOTONIC, &progress.began);
 	enum hsnap_code code = hsnap_capture_take(&how, ret, &err);
 	clear_progress(&progress);
+	hsnap_types_destroy(rules);
 	if (code == HSNAP_INTERRUPTED) {
 		if (options->core)
 			hsnap_say("interrupted: nothing was written");

@@ -33,6 +33,8 @@ const struct hsnap_option hsnap_option_table[] = {
 	ROW("pid", 'p', PID, HSNAP_CMD_TAKE, pid, "PID", NULL, CAPTURE, "the process"),
 	ROW("core", 0, TEXT, HSNAP_CMD_TAKE, core, "CORE", NULL, CAPTURE, "a core file in place of a process"),
 	ROW("exe", 0, TEXT, HSNAP_CMD_TAKE, exe, "FILE", NULL, CAPTURE, "the core's executable, where it has moved"),
+	ROW("types", 0, TEXTS, HSNAP_CMD_TAKE | HSNAP_CMD_SHOW | HSNAP_CMD_WHY | HSNAP_CMD_LEAKS, types, "FILE", NULL, CAPTURE,
+	    "what void pointers and unions hold, in your words"),
 	ROW("allocator", 0, CHOICE, HSNAP_CMD_TAKE, allocator, "auto|agent|glibc", allocator_choices, CAPTURE,
 	    "who tells which blocks there are (auto: the agent where it is loaded)"),
 	ROW("output", 'o', TEXT, HSNAP_CMD_TAKE, output, "FILE", NULL, CAPTURE,
@@ -159,6 +161,19 @@ static int store_pid(const struct hsnap_command *command, uint64_t *field, const
 	return HSNAP_GO_ON;
 }
 
+/* One more of an option that may be given several times. */
+static int store_text(const struct parse *parse, const struct hsnap_option *option, const char **field, const char *value)
+{
+	size_t num = 0;
+	while (num < HSNAP_MOST_TYPES && field[num])
+		num++;
+	if (num == HSNAP_MOST_TYPES)
+		return hsnap_wrong_use(parse->hint, "%s: --%s is given more than %d times", parse->options->command->name,
+				       option->name, HSNAP_MOST_TYPES);
+	field[num] = value;
+	return HSNAP_GO_ON;
+}
+
 /* Store one option's value; HSNAP_GO_ON or the exit status. */
 static int store(const struct parse *parse, const struct hsnap_option *option, const char *value)
 {
@@ -171,6 +186,8 @@ static int store(const struct parse *parse, const struct hsnap_option *option, c
 	case HSNAP_OPTION_TEXT:
 		*(const char **)field = value;
 		return HSNAP_GO_ON;
+	case HSNAP_OPTION_TEXTS:
+		return store_text(parse, option, field, value);
 	case HSNAP_OPTION_PID:
 		return store_pid(parse->options->command, field, value);
 	case HSNAP_OPTION_NUMBER:

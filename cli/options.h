@@ -16,6 +16,8 @@
 
 enum hsnap_by { HSNAP_BY_BYTES, HSNAP_BY_COUNT };
 
+#define HSNAP_MOST_TYPES 16 /* files */
+
 /* Every command's options; what was not given has the value said here. */
 struct hsnap_options {
 	const struct hsnap_command *command;
@@ -33,6 +35,7 @@ struct hsnap_options {
 	const char *output; /* take: NULL: the default name */
 	bool force;
 	const char *core, *exe;      /* take */
+	const char *types[HSNAP_MOST_TYPES + 1]; /* files that say what types are; NULL at the end */
 	uint64_t freeze, allocator;  /* take: enum hsnap_freeze_mode, enum hsnap_heap_from */
 	uint64_t max_pause;          /* take: milliseconds */
 	const char *scratch;         /* take: a folder, or NULL */
@@ -50,6 +53,7 @@ static inline uint64_t hsnap_top(const struct hsnap_options *options, uint64_t b
 enum hsnap_option_kind {
 	HSNAP_OPTION_FLAG,   /* bool */
 	HSNAP_OPTION_TEXT,   /* const char * */
+	HSNAP_OPTION_TEXTS,  /* const char *[HSNAP_MOST_TYPES + 1], may be given several times */
 	HSNAP_OPTION_NUMBER, /* uint64_t, decimal */
 	HSNAP_OPTION_PID,    /* uint64_t, decimal, the number of a process, once */
 	HSNAP_OPTION_TOP,    /* uint64_t, decimal, 0 is UINT64_MAX */

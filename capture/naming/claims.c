@@ -91,10 +91,16 @@ bool hsnap_may_be_larger(struct hsnap_work *work, uint32_t b, hsnap_dtype_id typ
 	return !known || *known > 1;
 }
 
+static bool is_exact(uint8_t evidence)
+{
+	return hsnap_evidence_confidence((enum hsnap_evidence)evidence) == HSNAP_EXACT;
+}
+
 /* The same said once more: only what says it may be stronger, and then no weaker one contests it. */
 static bool confirm(struct hsnap_claim *claim, enum hsnap_evidence evidence)
 {
-	if (evidence <= claim->evidence)
+	/* The user's word is no more than proved: what is exact stays so. */
+	if (evidence <= claim->evidence || (evidence == HSNAP_EVIDENCE_USER && is_exact(claim->evidence)))
 		return false;
 	bool inferred = hsnap_claim_confidence(claim) <= HSNAP_INFERRED;
 	claim->evidence = evidence;
@@ -131,14 +137,17 @@ bool hsnap_claim_block(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type,
 	bool equal = evidence == claim->evidence;
 	bool inner = claim->form == form && hsnap_starts_with(&work->plans, claim->type, type);
 	bool outer = claim->form == form && !inner && hsnap_starts_with(&work->plans, type, claim->type);
-	if (evidence > claim->evidence || (equal && outer)) {
+	/* The user's word against what is exact: whoever is right, it is no more than inferred. */
+	bool against = evidence == HSNAP_EVIDENCE_USER && is_exact(claim->evidence);
+	if ((evidence > claim->evidence && !(against && inner)) || (equal && outer)) {
 		struct hsnap_claim better = { .type = type, .form = form, .evidence = evidence,
-					      .conflicts = equal ? claim->conflicts : 0 };
+					      .conflicts = equal ? claim->conflicts : against && !outer };
 		replace(work, claim, &better);
 		return true;
 	}
 	bool is_new = lose(work, claim, (struct hsnap_loser){ .type = type, .form = (uint8_t)form, .evidence = (uint8_t)evidence });
 	/* Where nothing is remembered any more, there is one at least. */
+	equal |= claim->evidence == HSNAP_EVIDENCE_USER && is_exact((uint8_t)evidence);
 	if (equal && !inner && claim->conflicts < UINT8_MAX && (is_new || !claim->conflicts))
 		claim->conflicts++;
 	return false;

@@ -33,7 +33,8 @@ static void doubt_deinit(struct doubt *doubt)
 
 static bool is_pushed(const struct hsnap_claim *claim)
 {
-	return claim->evidence == HSNAP_EVIDENCE_POINTER || claim->evidence == HSNAP_EVIDENCE_CONTAINER;
+	return claim->evidence == HSNAP_EVIDENCE_POINTER || claim->evidence == HSNAP_EVIDENCE_CONTAINER ||
+	       claim->evidence == HSNAP_EVIDENCE_USER;
 }
 
 static bool is_contested(const struct hsnap_claim *claim)

@@ -150,7 +150,7 @@ static void visit(void *context, const struct hsnap_found *found)
 	}
 	if (is_better(search, b, number))
 		claim->holder = number;
-	if (holder.bytes && !header)
+	if (holder.bytes && !header && found->kind != HSNAP_SLOT_USER) /* the user's word was held against the size */
 		prove_bytes(search, b, found->type);
 }
 

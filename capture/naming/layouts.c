@@ -78,6 +78,8 @@ static bool mark(struct hsnap_work *work, struct hsnap_layout *layout, hsnap_dty
 	for (uint32_t i = 0; i < plan->num; i++) {
 		const struct hsnap_slot *slot = &plan->slots[i];
 		uint64_t at = offset + slot->offset;
+		if (slot->kind == HSNAP_SLOT_USER || slot->kind == HSNAP_SLOT_OWNER)
+			continue; /* no word of the type's own */
 		if (slot->kind == HSNAP_SLOT_EACH) {
 			uint64_t each = hsnap_dtype(work->symbols, slot->type)->size;
 			for (uint64_t n = 0; n < slot->count && at < layout->size && depth < MAX_DEPTH; n++, at += each)

@@ -46,6 +46,37 @@ static void work_deinit(struct hsnap_work *work)
 	free(work->aliases);
 	hsnap_plans_deinit(&work->plans);
 	hsnap_classes_deinit(&work->classes);
+	if (work->user) {
+		hsnap_bounds_deinit(&work->user->bounds);
+		hsnap_pages_free(work->user->marks, work->num_blocks, sizeof(*work->user->marks));
+		hsnap_pages_free(work->user->owned, work->num_blocks, sizeof(*work->user->owned));
+		free(work->user->counts);
+	}
+}
+
+/* What the rules mean here.  Without debug info they mean nothing, and that is said. */
+static enum hsnap_code prepare_user(struct hsnap_work *work, struct hsnap_user *user, const struct hsnap_rules *rules,
+				    struct hsnap_symbols *symbols, struct hsnap_error *err)
+{
+	work->user = user;
+	if (!symbols) {
+		hsnap_fail(err, HSNAP_REFUSED, 0, "--types is of no use: no debug info could be read");
+		return hsnap_hint(err, HSNAP_REFUSED, "leave --types out");
+	}
+	return hsnap_bounds_init(&user->bounds, rules, work->target, symbols, err);
+}
+
+static bool prepare_marks(struct hsnap_work *work)
+{
+	struct hsnap_user *user = work->user;
+	if (!user)
+		return true;
+	work->plans.bounds = &user->bounds;
+	user->marks = hsnap_pages_alloc(work->num_blocks, sizeof(*user->marks));
+	user->counts = calloc(user->bounds.rules->rules.num + 1, sizeof(*user->counts));
+	if (user->bounds.owners.num)
+		user->owned = hsnap_pages_alloc(work->num_blocks, sizeof(*user->owned));
+	return user->marks && user->counts && (user->owned || !user->bounds.owners.num);
 }
 
 static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
@@ -57,7 +88,7 @@ static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
 	work->claims = hsnap_pages_alloc(work->num_blocks, sizeof(*work->claims));
 	work->body_of = hsnap_pages_alloc(work->num_blocks, sizeof(*work->body_of));
 	work->linked = calloc(work->num_blocks / 64 + 1, sizeof(*work->linked));
-	if (!work->claims || !work->body_of || !work->linked || !hsnap_plans_init(&work->plans, work->symbols) ||
+	if (!work->claims || !work->body_of || !work->linked || !hsnap_plans_init(&work->plans, work->symbols) || !prepare_marks(work) ||
 	    !hsnap_vec_push(&work->holders, (struct hsnap_holder){ 0 }))
 		return hsnap_no_memory(err);
 	work->aliases = work->symbols ? hsnap_find_aliases(&work->plans) : NULL;
@@ -68,7 +99,7 @@ static enum hsnap_code run(struct hsnap_work *work, struct hsnap_error *err)
 {
 	static enum hsnap_code (*const steps[])(struct hsnap_work *, struct hsnap_error *) = {
 		prepare, hsnap_copy_modules, hsnap_copy_stacks, hsnap_find_segments, hsnap_find_headers,
-		hsnap_claim_sites, hsnap_claim_vtables, hsnap_push_types, hsnap_spread_doubt, hsnap_make_layouts,
+		hsnap_claim_sites, hsnap_claim_vtables, hsnap_push_types, hsnap_spread_doubt, hsnap_user_notes, hsnap_make_layouts,
 		hsnap_scan_roots, hsnap_name_segments, hsnap_find_holders, hsnap_scan_blocks,
 		hsnap_assign_types,
 	};
@@ -82,14 +113,17 @@ static enum hsnap_code run(struct hsnap_work *work, struct hsnap_error *err)
 
 enum hsnap_code hsnap_name_and_connect(const struct hsnap_target *target, const struct hsnap_heap *heap,
 				       const struct hsnap_roots *roots, struct hsnap_symbols *symbols,
-				       struct hsnap_snapshot *snapshot, struct hsnap_error *err)
+				       const struct hsnap_rules *rules, struct hsnap_snapshot *snapshot, struct hsnap_error *err)
 {
+	struct hsnap_user user = { 0 };
 	hsnap_auto(work_deinit) struct hsnap_work work = {
 		.target = target, .heap = heap, .roots = roots, .symbols = symbols, .snapshot = snapshot,
 	};
 	snapshot->facts.basis = heap->requested_known ? HSNAP_BASIS_REQUESTED : HSNAP_BASIS_USABLE;
 	snapshot->facts.epoch_start = heap->epoch_start;
-	enum hsnap_code code = hsnap_find_classes(&work, symbols, err);
+	enum hsnap_code code = rules && rules->rules.num ? prepare_user(&work, &user, rules, symbols, err) : HSNAP_OK;
+	if (!code)
+		code = hsnap_find_classes(&work, symbols, err);
 	if (!code)
 		code = run(&work, err);
 	if (!code)

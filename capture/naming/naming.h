@@ -10,6 +10,7 @@
 
 #include "capture/alloc/heap.h"
 #include "capture/naming/evidence.h"
+#include "capture/naming/rules.h"
 #include "capture/symbols/symbols.h"
 #include "snapshot/snapshot.h"
 
@@ -18,12 +19,14 @@
  * frames, graph, rows and states.  The facts that the graph does not tell are the caller's.
  *
  * @param symbols  may be NULL: then sites and sizes label the blocks; classes without debug info are added
+ * @param rules    the user's, or NULL: HSNAP_REFUSED where they speak of what is not there
  * Cost: O(words of live blocks and roots · log) and a few words a block.
  */
 HSNAP_CHECKED enum hsnap_code hsnap_name_and_connect(const struct hsnap_target *target,
 						     const struct hsnap_heap *heap,
 						     const struct hsnap_roots *roots,
 						     struct hsnap_symbols *symbols,
+						     const struct hsnap_rules *rules,
 						     struct hsnap_snapshot *snapshot,
 						     struct hsnap_error *err);
 

@@ -17,6 +17,7 @@
 #include "capture/naming/claims.h"
 #include "capture/naming/inferred.h"
 #include "capture/naming/landings.h"
+#include "capture/naming/owned.h"
 #include "capture/naming/pools.h"
 #include "capture/naming/walk.h"
 #include "snapshot/base/cleanup.h"
@@ -25,6 +26,7 @@
 #define FEW_FITS 8u
 #define MAX_PARTS ((size_t)1 << 20)
 #define LANDING_ROUNDS 4 /* containers that hang on others' void members */
+#define OWNED_ROUNDS 8   /* containers that hang on what a rule named under another */
 #define MOST_REST 31u /* bytes that glibc does not split off */
 
 enum { SEEN_SURE_POINTER, SEEN_RUN, NUM_FIRST, SEEN_POINTER = NUM_FIRST };
@@ -315,12 +317,81 @@ static void note_inner(struct push *push, uint32_t b, const struct hsnap_found *
 		push->failed = true;
 }
 
+/* An object that the user says to have a header in front: the block is taken to be so, if nothing else was said of it. */
+static bool begin_behind(struct hsnap_work *work, uint32_t b, const struct hsnap_found *found)
+{
+	if (!found->header || found->value - found->header != work->heap->blocks.items[b].address)
+		return !found->header;
+	if (!work->headers && !(work->headers = hsnap_pages_alloc(work->num_blocks, sizeof(*work->headers))))
+		return false;
+	if (!work->claims[b].type)
+		work->headers[b] = found->header;
+	return work->headers[b] == found->header;
+}
+
+/* In what way the block is what the user says; NONE: its size says that it is not. */
+static enum hsnap_form form_of_user(struct push *push, uint32_t b, const struct hsnap_found *found)
+{
+	struct hsnap_work *work = push->work;
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, found->type);
+	uint64_t room = hsnap_object_room(work, b);
+	enum hsnap_form form = hsnap_fit(work, b, found->type);
+	if (!found->run)
+		return form == HSNAP_FORM_ONE || hsnap_is_odd(work, b, found->type) ? HSNAP_FORM_ONE : HSNAP_FORM_NONE;
+	if (dtype->kind == HSNAP_DTYPE_BYTE || dtype->kind == HSNAP_DTYPE_SCALAR)
+		return found->live <= room && room >= dtype->size ? HSNAP_FORM_BYTES : HSNAP_FORM_NONE;
+	bool filled = found->live && found->live <= room && room - found->live < HSNAP_MOST_SLACK;
+	return filled || (form && found->live <= room) ? HSNAP_FORM_RUN : HSNAP_FORM_NONE;
+}
+
+static void count_user(struct push *push, uint32_t b, const struct hsnap_found *found, bool fits)
+{
+	struct hsnap_user *user = push->work->user;
+	uint32_t rule = user->bounds.bounds.items[found->rule].rule;
+	uint16_t *mark = fits ? &user->marks[b].rule : &user->marks[b].vetoed;
+	if (*mark == rule + 1)
+		return;
+	*mark = (uint16_t)(rule + 1);
+	if (fits)
+		user->counts[rule].named++;
+	else
+		user->counts[rule].vetoed++;
+}
+
+/* What a rule of the user's leads to. */
+static void push_user(struct push *push, uint32_t b, const struct hsnap_found *found)
+{
+	struct hsnap_work *work = push->work;
+	enum hsnap_evidence evidence = push->sure ? HSNAP_EVIDENCE_USER : HSNAP_EVIDENCE_FOLLOWED;
+	if (!begin_behind(work, b, found) || !is_start(work, b, found->value)) {
+		note_part(push, b, found->type, found->value);
+		return;
+	}
+	enum hsnap_form form = form_of_user(push, b, found);
+	if (!form) {
+		hsnap_reject_claim(work, b, found->type, found->run ? HSNAP_FORM_RUN : HSNAP_FORM_ONE, evidence, HSNAP_VERDICT_SIZE);
+		count_user(push, b, found, false);
+		return;
+	}
+	claim(push, b, found->type, form, evidence);
+	const struct hsnap_claim *now = &work->claims[b];
+	if (now->evidence != evidence || now->form != form || now->type != work->plans.same[found->type])
+		return;
+	count_user(push, b, found, true);
+	if (found->live && !hsnap_set_live(work, b, 0, found->live))
+		push->failed = true;
+}
+
 static void visit(void *context, const struct hsnap_found *found)
 {
 	struct push *push = context;
 	uint32_t b = hsnap_block_index_find(&push->work->index, found->value, &push->hint);
 	if (b == HSNAP_NO_BLOCK)
 		return;
+	if (found->kind == HSNAP_SLOT_USER) {
+		push_user(push, b, found);
+		return;
+	}
 	if (!is_start(push->work, b, found->value)) {
 		note_inner(push, b, found); /* it names a member, and not the block */
 		if (found->kind == HSNAP_SLOT_POINTER) {
@@ -595,6 +666,23 @@ static enum hsnap_code take_landings(struct push *push, struct hsnap_error *err)
 	return code;
 }
 
+/* What rules say that hold under an owner only; what they name may be an owner's, or hold others. */
+static enum hsnap_code take_owned(struct push *push, struct hsnap_error *err)
+{
+	enum hsnap_code code = HSNAP_OK;
+	struct hsnap_block_list list = { 0 };
+	bool any = push->work->user && push->work->user->owned;
+	for (unsigned round = 0; round < OWNED_ROUNDS && any && !code && !push->failed; round++) {
+		code = hsnap_find_owned(push->work, &list, err);
+		any = list.num;
+		for (size_t i = 0; i < list.num && !code && !push->failed; i++)
+			walk_block(push, list.items[i]);
+		settle(push);
+	}
+	hsnap_vec_deinit(&list);
+	return code;
+}
+
 enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *err)
 {
 	if (!work->symbols)
@@ -617,7 +705,9 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 		if (work->claims[b].evidence >= HSNAP_EVIDENCE_SITE)
 			walk_block(&push, b);
 	settle(&push);
-	enum hsnap_code code = infer(&push, err);
+	enum hsnap_code code = take_owned(&push, err);
+	if (!code)
+		code = infer(&push, err);
 	if (!code)
 		code = take_landings(&push, err);
 	if (!code)

@@ -175,6 +175,19 @@ static void find_tail(const struct hsnap_symbols *symbols, hsnap_dtype_id type, 
 	plan->tail_offset = last->offset;
 }
 
+/* What the user says of words of the type, and whose owner it is: no pointers of the type's own. */
+static void add_user_slots(struct builder *builder, hsnap_dtype_id type)
+{
+	const struct hsnap_bounds *bounds = builder->plans->bounds;
+	if (!bounds)
+		return;
+	for (uint32_t i = hsnap_keymap_get(&bounds->holds, (struct hsnap_key){ type, 0 }); i; i = bounds->bounds.items[i].next)
+		add_slot(builder, (struct hsnap_slot){ .kind = HSNAP_SLOT_USER, .count = i }, 0);
+	for (uint32_t i = hsnap_keymap_get(&bounds->owned, (struct hsnap_key){ type, 0 }); i; i = bounds->owners.items[i - 1].next)
+		add_slot(builder, (struct hsnap_slot){ .kind = HSNAP_SLOT_OWNER, .count = i - 1,
+						       .type = bounds->owners.items[i - 1].member }, 0);
+}
+
 static void build(struct builder *builder, hsnap_dtype_id type, unsigned depth)
 {
 	const struct hsnap_symbols *symbols = builder->plans->symbols;
@@ -198,6 +211,7 @@ static void build(struct builder *builder, hsnap_dtype_id type, unsigned depth)
 	default:
 		break;
 	}
+	add_user_slots(builder, type);
 }
 
 static const struct hsnap_plan *make_plan(struct hsnap_plans *plans, hsnap_dtype_id type, unsigned depth)

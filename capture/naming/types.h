@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture/naming/bound.h"
 #include "capture/naming/keymap.h"
 #include "capture/symbols/symbols.h"
 #include "snapshot/base/vec.h"
@@ -22,6 +23,8 @@ enum hsnap_slot_kind {
 	HSNAP_SLOT_NODE,      /* a container's pointer to a node, which is of `type` whatever was declared; `count` bytes into it */
 	HSNAP_SLOT_EACH,      /* `count` objects of `type`, one after the other */
 	HSNAP_SLOT_CONTAINER, /* the container `count` of the plans, of `type` */
+	HSNAP_SLOT_USER,      /* the user's rule `count` (of bounds) is about words of an object here */
+	HSNAP_SLOT_OWNER,     /* the place `count` (of bounds' owners) of an object here: what it leads to is owned */
 	HSNAP_SLOT_BODY,      /* only found, never planned: the start of a container's body of `type` */
 };
 
@@ -59,6 +62,7 @@ struct hsnap_plans {
 	uint32_t *same;            /* one a type: the first of those that are the same; of itself, if it is alone */
 	struct hsnap_keymap nodes; /* {family and whether cached, element} → node type */
 	struct hsnap_vec(struct hsnap_container) containers;
+	const struct hsnap_bounds *bounds; /* the user's rules, or NULL: to be set before a plan is made */
 	bool failed;               /* out of memory: plans are missing */
 };
 

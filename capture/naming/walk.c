@@ -11,6 +11,9 @@ void hsnap_walk_init(struct hsnap_walk *walk, struct hsnap_work *work,
 	walk->work = work;
 	walk->visit = visit;
 	walk->context = context;
+	walk->see_owned = NULL;
+	walk->seeing_owned = false;
+	walk->owners = 0;
 }
 
 /* The word at an address, or 0 where there is none before `end`. */
@@ -42,6 +45,17 @@ static void walk_container(struct hsnap_walk *walk, const struct hsnap_slot *slo
 		hsnap_shape_walk(walk, &container, at, offset);
 }
 
+static void visit_found(struct hsnap_walk *walk, struct hsnap_found *found)
+{
+	if (walk->seeing_owned) {
+		walk->see_owned(walk->context, found, walk->owner);
+		return;
+	}
+	if (walk->work->user && found->kind == HSNAP_SLOT_POINTER)
+		hsnap_user_refine(walk, found);
+	walk->visit(walk->context, found);
+}
+
 static void visit_slot(struct hsnap_walk *walk, const struct hsnap_slot *slot, uint64_t at, uint64_t end,
 		       uint64_t offset, bool in_array)
 {
@@ -57,7 +71,30 @@ static void visit_slot(struct hsnap_walk *walk, const struct hsnap_slot *slot, u
 	/* The head of a ring of nodes is none. */
 	if (!found.value || (slot->kind == HSNAP_SLOT_NODE && hsnap_is_head(walk->work, found.value)))
 		return;
-	walk->visit(walk->context, &found);
+	visit_found(walk, &found);
+}
+
+/* What an owner's place leads to. */
+static void visit_owned(struct hsnap_walk *walk, const struct hsnap_slot *slot, uint64_t at, uint64_t end, uint64_t offset,
+			unsigned depth)
+{
+	const struct hsnap_bound_owner *owner = &walk->work->user->bounds.owners.items[slot->count];
+	if (!walk->see_owned || walk->seeing_owned || at >= end || owner->offset >= end - at || depth == MAX_DEPTH)
+		return;
+	walk->seeing_owned = true;
+	walk->owner = owner->bit;
+	walk_plan(walk, owner->member, at + owner->offset, end, offset + owner->offset, depth + 1);
+	walk->seeing_owned = false;
+}
+
+/* What only the user knows of: rules, and owners. */
+static void visit_user_slot(struct hsnap_walk *walk, const struct hsnap_slot *slot, uint64_t at, uint64_t end, uint64_t offset,
+			    unsigned depth)
+{
+	if (slot->kind == HSNAP_SLOT_OWNER)
+		visit_owned(walk, slot, at, end, offset, depth);
+	else
+		hsnap_user_visit(walk, (uint32_t)slot->count, at, end, offset);
 }
 
 /* `offset`: of this object in the outermost one. */
@@ -72,6 +109,8 @@ static void walk_plan(struct hsnap_walk *walk, hsnap_dtype_id type, uint64_t add
 		uint64_t at = address + slot->offset;
 		if (slot->kind == HSNAP_SLOT_CONTAINER)
 			walk_container(walk, slot, at, end, offset + slot->offset, depth);
+		else if (slot->kind == HSNAP_SLOT_USER || slot->kind == HSNAP_SLOT_OWNER)
+			visit_user_slot(walk, slot, at, end, offset + slot->offset, depth);
 		else if (slot->kind != HSNAP_SLOT_EACH)
 			visit_slot(walk, slot, at, end, offset + slot->offset, depth > 0);
 		if (slot->kind != HSNAP_SLOT_EACH)
@@ -86,6 +125,7 @@ void hsnap_walk_object(struct hsnap_walk *walk, hsnap_dtype_id type, uint64_t ad
 {
 	if (address < walk->reader.start || end > walk->reader.end)
 		hsnap_window_open(&walk->reader, address, end);
+	walk->owners = 0;
 	walk_plan(walk, type, address, end, 0, 0);
 }
 
@@ -107,6 +147,7 @@ void hsnap_walk_block(struct hsnap_walk *walk, uint32_t b)
 		return;
 	if (start < walk->reader.start || end > walk->reader.end)
 		hsnap_window_open(&walk->reader, start, end);
+	walk->owners = walk->work->user && walk->work->user->owned ? walk->work->user->owned[b] : 0;
 	if (claim->form == HSNAP_FORM_RUN) {
 		walk_run(walk, claim->type, start + hsnap_live_first(walk->work, b), start + hsnap_live_bytes(walk->work, b), 0);
 		return;
@@ -129,5 +170,5 @@ void hsnap_walk_segment(struct hsnap_walk *walk, const struct hsnap_segment *seg
 	struct hsnap_found found = { .value = segment->value, .type = walk->work->plans.same[type->target],
 				     .kind = HSNAP_SLOT_POINTER };
 	if (type->kind == HSNAP_DTYPE_POINTER && found.value)
-		walk->visit(walk->context, &found);
+		visit_found(walk, &found);
 }

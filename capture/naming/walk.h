@@ -20,13 +20,23 @@ struct hsnap_found {
 	uint8_t kind;        /* POINTER, NODE or BODY */
 	bool in_array;       /* it stands in an array within its object */
 	bool linked;         /* NODE: with a value that is alive, which only its container knows */
+	/* USER: what leads there is the rule `rule` (of bounds); objects of `type` begin at value: one, in a block
+	 * that has so many bytes before it, or (`run`) as many as `live` bytes are, 0: as there is room for. */
+	uint32_t rule;
+	uint8_t header;
+	bool run;
 };
 
 struct hsnap_walk {
 	struct hsnap_work *work;
 	struct hsnap_window reader;
+	uint32_t owners; /* whose the object is: a bit for each of bounds' owners */
+	bool seeing_owned; /* what is found is what `owner` leads to: for see_owned */
+	uint32_t owner;
 	uint64_t budget; /* containers that one object may have: hostile types hold more than they have room for */
 	void (*visit)(void *context, const struct hsnap_found *found);
+	/* Called for what a place leads to that is an owner (a bit); NULL: nobody asks. */
+	void (*see_owned)(void *context, const struct hsnap_found *found, uint32_t owner);
 	void *context;
 };
 

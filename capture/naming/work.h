@@ -14,6 +14,7 @@
 #include "capture/naming/memory.h"
 #include "capture/naming/naming.h"
 #include "capture/naming/types.h"
+#include "capture/naming/user.h"
 
 /* What a claim says of a block. */
 enum hsnap_form {
@@ -135,6 +136,7 @@ struct hsnap_work {
 	uint64_t *is_slab;                                   /* bit b: block b is one; NULL: none is */
 	uint32_t num_items;                                  /* objects in all slabs */
 	struct hsnap_plans plans;                            /* of the types of symbols */
+	struct hsnap_user *user;                             /* what the user says; NULL: nothing */
 	hsnap_dtype_id *aliases;                             /* one a type: what an opaque one is, or 0; NULL without symbols */
 	struct hsnap_vec(struct hsnap_holder) holders;       /* [0] none */
 	struct hsnap_vec(struct hsnap_segment) segments;     /* in the order in which they become roots */

@@ -141,6 +141,16 @@ static void put_pcs(struct out *out, const struct hsnap_symbols *s)
 	}
 }
 
+static void put_words(struct out *out, const struct hsnap_symbols *s)
+{
+	put(out, s->words.num);
+	for (size_t i = 0; i < s->words.num; i++) {
+		put(out, s->words.items[i].name);
+		put(out, s->words.items[i].type);
+		put(out, hsnap_zigzag(s->words.items[i].value));
+	}
+}
+
 bool hsnap_answer_write(const struct hsnap_symbols *symbols, struct hsnap_answer_bytes *ret)
 {
 	struct out out = { ret, false };
@@ -156,6 +166,7 @@ bool hsnap_answer_write(const struct hsnap_symbols *symbols, struct hsnap_answer
 	put_places(&out, symbols);
 	put_casts(&out, symbols);
 	put_pcs(&out, symbols);
+	put_words(&out, symbols);
 	return !out.failed;
 }
 
@@ -281,7 +292,7 @@ static void get_types(struct in *in)
 		struct hsnap_dmember m = { .name = get_string(in) };
 		m.offset = get(in, UINT64_MAX);
 		m.type = get_type(in);
-		m.flags = (uint32_t)get(in, 2 * HSNAP_DMEMBER_VPTR - 1);
+		m.flags = (uint32_t)get(in, HSNAP_DMEMBER_ALL) & HSNAP_DMEMBER_ALL;
 		KEEP(in, &into->members, m);
 	}
 	num = get_count(in, 1);
@@ -406,6 +417,16 @@ static void get_pcs(struct in *in, size_t first_pc, size_t num_pcs)
 	}
 }
 
+static void get_words(struct in *in)
+{
+	for (uint64_t left = get_count(in, 3); left && !in->bytes.bad && !in->no_memory; left--) {
+		struct hsnap_dword w = { .name = get_string(in), .module = in->module };
+		w.type = get_type(in);
+		w.value = hsnap_unzigzag(get(in, UINT64_MAX));
+		KEEP(in, &in->into->words, w);
+	}
+}
+
 /* --- no type may contain itself --- */
 
 struct visit {
@@ -482,6 +503,7 @@ enum hsnap_code hsnap_answer_merge(const void *bytes, size_t size, const struct 
 		get_places(&in);
 		get_casts(&in);
 		get_pcs(&in, first_pc, num_pcs);
+		get_words(&in);
 		in.bytes.bad |= hsnap_bytes_left(&in.bytes) != 0;
 	}
 	if (!in.bytes.bad && !in.no_memory)
@@ -499,6 +521,7 @@ enum hsnap_code hsnap_answer_merge(const void *bytes, size_t size, const struct 
 	into->managers.num = before.managers.num;
 	into->aliases.num = before.aliases.num;
 	into->landings.num = before.landings.num;
+	into->words.num = before.words.num;
 	into->frames.num = before.frames.num;
 	into->locals.num = before.locals.num;
 	into->results.num = before.results.num;

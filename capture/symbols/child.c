@@ -278,7 +278,7 @@ static enum hsnap_code run_one(struct session *s, const struct hsnap_child_optio
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return hsnap_fail(err, HSNAP_IO, 0, "cannot make a socket for the debug info reader: %s", strerror(errno));
-	struct hsnap_child_job job = { s->target, s->asks, s->num_asks, s->next, pair[1] };
+	struct hsnap_child_job job = { s->target, s->asks, s->num_asks, s->next, pair[1], options->wanted };
 	pid_t parent = getpid();
 	/* The half of what may be used here at all: we ourselves take in what it answers. */
 	s->half = hsnap_budget_left() / 2;

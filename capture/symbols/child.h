@@ -51,6 +51,7 @@ struct hsnap_child_job {
 	size_t num_asks;
 	uint32_t first_module; /* this one and all after it */
 	int socket;
+	const struct hsnap_wanted *wanted; /* or NULL */
 };
 
 /* What differs in tests; NULL fields and zeros are the ordinary ones. */
@@ -60,6 +61,7 @@ struct hsnap_child_options {
 	uint64_t memory;       /* bytes */
 	unsigned seconds;      /* of wall clock, a module */
 	const char *debug_root; /* instead of "" before our own /usr/lib/debug */
+	const struct hsnap_wanted *wanted;
 };
 
 /* The modules' asks: [*ret_first, + answer) of the sorted asks lie within the module. */

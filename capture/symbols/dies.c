@@ -246,6 +246,12 @@ static uint64_t read_number(struct hsnap_dies *dies, Dwarf_Attribute attribute, 
 	return *ret_ok ? number : 0;
 }
 
+static bool is_number(unsigned form)
+{
+	return form == DW_FORM_data1 || form == DW_FORM_data2 || form == DW_FORM_data4 || form == DW_FORM_data8 ||
+	       form == DW_FORM_udata || form == DW_FORM_sdata || form == DW_FORM_implicit_const;
+}
+
 static bool read_flag(struct hsnap_dies *dies, Dwarf_Attribute attribute)
 {
 	Dwarf_Bool flag = 0;
@@ -417,11 +423,17 @@ static void read_attribute(struct hsnap_dies *dies, Dwarf_Die die, Dwarf_Attribu
 		read_member_offset(dies, attribute, form, facts);
 		break;
 	case DW_AT_data_bit_offset:
-		facts->member_offset = read_number(dies, attribute, form, &ok) / 8;
+		facts->first_bit = read_number(dies, attribute, form, &ok);
+		facts->member_offset = facts->first_bit / 8;
+		facts->first_bit %= 8;
 		facts->flags |= HSNAP_DIE_HAS_MEMBER_OFFSET;
 		break;
 	case DW_AT_bit_size:
 		facts->flags |= HSNAP_DIE_BIT_FIELD;
+		facts->num_bits = read_number(dies, attribute, form, &ok);
+		break;
+	case DW_AT_bit_offset: /* of DWARF 3 and before, from the highest bit */
+		facts->high_bit = read_number(dies, attribute, form, &ok) + 1;
 		break;
 	case DW_AT_count:
 		read_count(dies, attribute, form, 0, facts);
@@ -464,6 +476,8 @@ static void read_attribute(struct hsnap_dies *dies, Dwarf_Die die, Dwarf_Attribu
 		break;
 	case DW_AT_const_value:
 		facts->flags |= HSNAP_DIE_CONST_VALUE;
+		if (is_number(form))
+			facts->const_value = (int64_t)read_number(dies, attribute, form, &ok);
 		break;
 	case DW_AT_location:
 		facts->flags |= HSNAP_DIE_HAS_LOCATION;

@@ -114,6 +114,9 @@ struct hsnap_die_facts {
 	uint64_t decl_file, call_file; /* UINT64_MAX: none; 0 is one in DWARF 5 */
 	uint64_t decl_line, call_line;
 	uint64_t encoding, language;
+	uint64_t num_bits, first_bit;  /* BIT_FIELD: how many, and which from the lowest of the byte at member_offset */
+	uint64_t high_bit;             /* in place of that: 1 + bits above the field in `size` bytes; 0: not said so */
+	int64_t const_value;           /* CONST_VALUE, where it is a number */
 };
 
 void hsnap_die_read(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_die_facts *ret);

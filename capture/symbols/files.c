@@ -278,7 +278,7 @@ static bool answer_module(const struct hsnap_child_job *job, uint32_t module)
 			.alt = files.alt.bytes, .alt_size = files.alt.size,
 			.other_build = files.other, .mapped = true,
 			.get_split = get_split, .context = &split,
-			.asks = job->asks + first, .num_asks = num,
+			.asks = job->asks + first, .num_asks = num, .wanted = job->wanted,
 		};
 		ok = !hsnap_module_read(&input, symbols, &err);
 	} else {

@@ -112,6 +112,8 @@ static enum hsnap_code read_debug_info(struct hsnap_reader *reader, const struct
 		hsnap_symtab_managers(reader);
 	if (!code)
 		hsnap_casts_find(reader);
+	if (!code && input->wanted)
+		hsnap_words_find(reader, input->wanted);
 	return code ? code : hsnap_unify_all(reader, err);
 }
 

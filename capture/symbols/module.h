@@ -32,6 +32,7 @@ struct hsnap_module_input {
 	void *context;
 	const struct hsnap_ask *asks; /* those within the module, sorted */
 	size_t num_asks;
+	const struct hsnap_wanted *wanted; /* words, or NULL */
 };
 
 /**

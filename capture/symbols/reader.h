@@ -246,6 +246,11 @@ HSNAP_CHECKED enum hsnap_code hsnap_pcs_answer(struct hsnap_reader *reader, cons
 /* out->aliases and out->landings, in terms of reader->types: what the code of the module does with pointers. */
 void hsnap_casts_find(struct hsnap_reader *reader);
 
+/* --- words.c --- */
+
+/* out->words, in terms of reader->types: each entry of that name, and each enumerator. */
+void hsnap_words_find(struct hsnap_reader *reader, const struct hsnap_wanted *wanted);
+
 /* --- symtab.c --- */
 
 /* Names from the symbol table for the PCs (parallel to out->pcs) that have none yet. */

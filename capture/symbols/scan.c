@@ -282,11 +282,17 @@ static void see_value(const struct hsnap_scan *scan, unsigned what, const struct
 		see_member_offset(value, facts);
 		break;
 	case DW_AT_data_bit_offset:
-		facts->member_offset = number_of(value, &ok) / 8;
+		facts->first_bit = number_of(value, &ok);
+		facts->member_offset = facts->first_bit / 8;
+		facts->first_bit %= 8;
 		facts->flags |= HSNAP_DIE_HAS_MEMBER_OFFSET;
 		break;
 	case DW_AT_bit_size:
 		facts->flags |= HSNAP_DIE_BIT_FIELD;
+		facts->num_bits = number_of(value, &ok);
+		break;
+	case DW_AT_bit_offset: /* of DWARF 3 and before, from the highest bit */
+		facts->high_bit = number_of(value, &ok) + 1;
 		break;
 	case DW_AT_count:
 		see_count(value, 0, facts);
@@ -329,6 +335,7 @@ static void see_value(const struct hsnap_scan *scan, unsigned what, const struct
 		break;
 	case DW_AT_const_value:
 		facts->flags |= HSNAP_DIE_CONST_VALUE;
+		facts->const_value = (int64_t)number_of(value, &ok);
 		break;
 	case DW_AT_location:
 		facts->flags |= HSNAP_DIE_HAS_LOCATION;

@@ -26,6 +26,7 @@ void hsnap_symbols_destroy(struct hsnap_symbols *symbols)
 	hsnap_vec_deinit(&symbols->results);
 	hsnap_vec_deinit(&symbols->aliases);
 	hsnap_vec_deinit(&symbols->landings);
+	hsnap_vec_deinit(&symbols->words);
 	hsnap_vec_deinit(&symbols->classes);
 	free(symbols);
 }
@@ -113,6 +114,14 @@ enum hsnap_code hsnap_symbols_load(const struct hsnap_target *target, const stru
 {
 	static const struct hsnap_child_options ordinary = { 0 };
 	return hsnap_symbols_load_with(target, asks, num_asks, &ordinary, ret, err);
+}
+
+enum hsnap_code hsnap_symbols_load_words(const struct hsnap_target *target, const struct hsnap_ask *asks, size_t num_asks,
+					 const struct hsnap_wanted *wanted, struct hsnap_symbols **ret,
+					 struct hsnap_error *err)
+{
+	const struct hsnap_child_options options = { .wanted = wanted };
+	return hsnap_symbols_load_with(target, asks, num_asks, &options, ret, err);
 }
 
 int hsnap_compare_landings(const void *a, const void *b)

@@ -67,6 +67,10 @@ struct hsnap_dtype {
 #define HSNAP_DMEMBER_VIRTUAL 2u  /* a virtual base: offset unknown, 0 */
 #define HSNAP_DMEMBER_BITFIELD 4u
 #define HSNAP_DMEMBER_VPTR 8u     /* the compiler's vtable pointer */
+/* Of a BITFIELD: how many bits, and the first of them, counted from the lowest of the byte at its offset; 0 bits: not known. */
+#define HSNAP_DMEMBER_BITS(flags) ((flags) >> 16 & 0xff)
+#define HSNAP_DMEMBER_FIRST_BIT(flags) ((flags) >> 8 & 0xff)
+#define HSNAP_DMEMBER_ALL 0xffff0fu
 
 struct hsnap_dmember {
 	hsnap_string name; /* "" for anonymous ones and bases */
@@ -170,6 +174,20 @@ struct hsnap_dlanding {
 	uint32_t sites;        /* functions where it was seen at once; 0: only by way of others */
 };
 
+/* What a word that was asked for means in one module: a type that has another name there, or an enumerator. */
+struct hsnap_dword {
+	hsnap_string name;
+	uint32_t module;
+	hsnap_dtype_id type; /* 0: it is a number */
+	int64_t value;       /* of an enumerator */
+};
+
+/* Words to look for besides all else: names of typedefs and of plain types, enumerators. */
+struct hsnap_wanted {
+	const char *const *words;
+	size_t num;
+};
+
 struct hsnap_dmodule {
 	bool has_types;     /* debug info was found and read to its end */
 	hsnap_string note;  /* "no debug info", "debug file of another build", "reader died: …"; "" = fine */
@@ -190,6 +208,7 @@ struct hsnap_symbols {
 	struct hsnap_vec(struct hsnap_dresult) results;
 	struct hsnap_vec(struct hsnap_dalias) aliases;     /* in order of opaque, each once */
 	struct hsnap_vec(struct hsnap_dlanding) landings;  /* in order of module, holder, offset, type */
+	struct hsnap_vec(struct hsnap_dword) words;        /* what was asked for, in order of module */
 	struct hsnap_vec(hsnap_dtype_id) classes;       /* structs that have a name, in order of name */
 };
 
@@ -203,6 +222,10 @@ struct hsnap_symbols {
 HSNAP_CHECKED enum hsnap_code hsnap_symbols_load(const struct hsnap_target *target,
 						 const struct hsnap_ask *asks, size_t num_asks,
 						 struct hsnap_symbols **ret, struct hsnap_error *err);
+/* The same, and look for words as well; wanted may be NULL. */
+HSNAP_CHECKED enum hsnap_code hsnap_symbols_load_words(const struct hsnap_target *target, const struct hsnap_ask *asks,
+						       size_t num_asks, const struct hsnap_wanted *wanted,
+						       struct hsnap_symbols **ret, struct hsnap_error *err);
 void hsnap_symbols_destroy(struct hsnap_symbols *symbols);
 void hsnap_symbols_destroyp(struct hsnap_symbols **symbols);
 

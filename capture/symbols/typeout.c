@@ -9,6 +9,8 @@
 #include "capture/symbols/flows.h"
 #include "capture/symbols/unify.h"
 
+#define MAX_MEANINGS 256 /* of words, looked back for one that is the same */
+
 /* The first type of each class: where a declaration is settled its definition's. */
 static bool find_firsts(struct hsnap_unify *u)
 {
@@ -170,6 +172,26 @@ static void drop_repeated(struct hsnap_symbols *out, struct hsnap_dpc *pc)
 	pc->num_results = kept;
 }
 
+/* Each meaning of a word once: most typedefs stand in every unit. */
+static void write_words(struct hsnap_unify *u, bool *ok)
+{
+	struct hsnap_symbols *out = u->reader->out;
+	size_t kept = 0;
+	for (size_t i = 0; i < out->words.num; i++) {
+		struct hsnap_dword word = out->words.items[i];
+		if (word.type && !(word.type = want(u, hsnap_table_type(u->reader, u->reader->types.items[word.type].key), ok)))
+			continue;
+		bool seen = false;
+		for (size_t k = kept; k && !seen && kept - k < MAX_MEANINGS; k--) {
+			const struct hsnap_dword *other = &out->words.items[k - 1];
+			seen = other->name == word.name && other->type == word.type && other->value == word.value;
+		}
+		if (!seen)
+			out->words.items[kept++] = word;
+	}
+	out->words.num = kept;
+}
+
 bool hsnap_typeout_write(struct hsnap_unify *u)
 {
 	struct hsnap_reader *reader = u->reader;
@@ -200,6 +222,7 @@ bool hsnap_typeout_write(struct hsnap_unify *u)
 		if (type->name && (type->kind == HSNAP_RAW_STRUCT || type->kind == HSNAP_RAW_UNION))
 			want(u, i, &ok);
 	}
+	write_words(u, &ok);
 	/* Writing one asks for others: they are appended and written in their turn. */
 	for (hsnap_dtype_id id = 1; ok && id < out->types.num; id++)
 		write_type(u, id, &ok);

@@ -20,6 +20,20 @@ static uint8_t scalar_kind(const struct hsnap_die_facts *facts)
 	return facts->size == 1 && character ? HSNAP_RAW_BYTE : HSNAP_RAW_SCALAR;
 }
 
+/* Which bits a bit-field has, as HSNAP_DMEMBER_BITS() and FIRST_BIT() tell them; 0: not known. */
+static uint32_t bits_of(const struct hsnap_die_facts *facts)
+{
+	uint64_t first = facts->first_bit;
+	if (!facts->num_bits || facts->num_bits > 64)
+		return 0;
+	if (facts->high_bit) {
+		if (facts->size > 8 || facts->high_bit > 64 || facts->high_bit - 1 + facts->num_bits > facts->size * 8)
+			return 0;
+		first = facts->size * 8 - (facts->high_bit - 1) - facts->num_bits;
+	}
+	return (uint32_t)(facts->num_bits << 16 | first << 8);
+}
+
 static void add_member(struct hsnap_walk *walk, const struct hsnap_die_facts *facts, bool is_union)
 {
 	struct hsnap_reader *reader = walk->reader;
@@ -40,7 +54,7 @@ static void add_member(struct hsnap_walk *walk, const struct hsnap_die_facts *fa
 		return; /* no place that we know */
 	}
 	if (facts->flags & HSNAP_DIE_BIT_FIELD)
-		member.flags |= HSNAP_DMEMBER_BITFIELD;
+		member.flags |= HSNAP_DMEMBER_BITFIELD | bits_of(facts);
 	if (facts->name && !strncmp(facts->name, "_vptr", 5) &&
 	    (facts->flags & HSNAP_DIE_ARTIFICIAL || facts->name[5] == '.' || facts->name[5] == '$'))
 		member.flags |= HSNAP_DMEMBER_VPTR;

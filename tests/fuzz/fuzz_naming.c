@@ -223,7 +223,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	require(snapshot && hsnap_vec_push(&roots.areas, (struct hsnap_root_area){ .kind = HSNAP_ROOT_STATIC, .address = MODULE,
 										 .size = VARIABLES, .module = 1 }));
 	add_blocks(&heap, bytes);
-	require(hsnap_name_and_connect(target, &heap, &roots, symbols, snapshot, &err) == HSNAP_OK);
+	require(hsnap_name_and_connect(target, &heap, &roots, symbols, NULL, snapshot, &err) == HSNAP_OK);
 	check(snapshot);
 	hsnap_snapshot_destroy(snapshot);
 	hsnap_symbols_destroy(symbols);

@@ -4,7 +4,8 @@
 #
 # NAME_start starts it in the current folder behind $run (the agent, or nothing), its process in $service (or in
 # $target, where that is a child), and returns when it has done its work; not 0: it is not to be had here. NAME_truth
-# adds to the file truth what is known of the blocks of s.snap. What else it started is in $helper.
+# adds to the file truth what is known of the blocks of s.snap. NAME_types prints what is given with --types for a row of its
+# own. What else it started is in $helper.
 all="bookstore bookstore-cpp planted python lua vsftpd syslog-ng uwsgi cupt objdump as"
 
 # packages NAME… - are they installed, as their debug info must be?
@@ -98,6 +99,7 @@ X
 	start $run "$FIXTURES/lua-host/lua-host" script.lua
 	until_true test -e ready
 }
+lua_types() { echo lua5.4; }
 lua_truth() {
 	cat >lua.gdb <<'X'
 frame function g_read

@@ -78,6 +78,11 @@ look() {
 	"$HEAPSNAP" take --quiet --allow-partial -p "${target:-$service}" -o s.snap >/dev/null || return 1
 	! command -v "${name}_truth" >/dev/null || "${name}_truth" || echo "$program, $way: no truth" >&2
 	score s.snap "$way" || return 1
+	# What the user says, in a file that comes with heapsnap, must be as right.
+	if command -v "${name}_types" >/dev/null; then
+		"$HEAPSNAP" take --quiet --allow-partial -p "${target:-$service}" --types "$("${name}_types")" -o types.snap >/dev/null &&
+			score types.snap "$way, types" || return 1
+	fi
 	[ -s placed.txt ] || return 0
 	# What call sites told must be found without them.
 	"$take" "${target:-$service}" unsited.snap && score unsited.snap "agent, sites unread"

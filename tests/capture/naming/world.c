@@ -224,17 +224,23 @@ static void list_classes(struct hsnap_symbols *symbols)
 			symbols);
 }
 
-void world_name(struct world *w)
+enum hsnap_code world_try_name(struct world *w, struct hsnap_error *err)
 {
-	struct hsnap_error err;
 	list_classes(&w->symbols);
 	struct hsnap_target *target = make_target(w);
 	hsnap_snapshot_destroy(w->snapshot);
 	w->snapshot = hsnap_snapshot_create();
 	cr_assert(w->snapshot);
-	cr_assert_eq(hsnap_name_and_connect(target, &w->heap, &w->roots, w->without_symbols ? NULL : &w->symbols,
-					    w->snapshot, &err), HSNAP_OK, "%s", err.message);
+	enum hsnap_code code = hsnap_name_and_connect(target, &w->heap, &w->roots, w->without_symbols ? NULL : &w->symbols,
+						      w->rules, w->snapshot, err);
 	hsnap_target_close(target);
+	return code;
+}
+
+void world_name(struct world *w)
+{
+	struct hsnap_error err;
+	cr_assert_eq(world_try_name(w, &err), HSNAP_OK, "%s", err.message);
 }
 
 static void __attribute__((format(printf, 2, 3))) append(struct world *w, const char *format, ...)

@@ -25,6 +25,7 @@ struct world {
 	struct hsnap_symbols symbols;
 	bool without_symbols;
 	bool headers; /* the module begins at WORLD_HEADERS: its code has a segment of its own */
+	const struct hsnap_rules *rules; /* NULL: none */
 	struct hsnap_snapshot *snapshot; /* after world_name() */
 	uint8_t heap_bytes[WORLD_SIZE], data[WORLD_SIZE], rodata[WORLD_SIZE], stack[WORLD_SIZE], tls[WORLD_SIZE];
 	uint64_t next_block;
@@ -69,6 +70,8 @@ void world_result(struct world *w, hsnap_dtype_id pointee, bool declared_void); 
 
 /* Name everything; fails the test if it does not work. */
 void world_name(struct world *w);
+/* The same, where it may be refused. */
+enum hsnap_code world_try_name(struct world *w, struct hsnap_error *err);
 
 /* "2 Book exact; 1 unknown" …: rows, most bytes first; unreachable and possible ones say so. */
 const char *world_rows(struct world *w);

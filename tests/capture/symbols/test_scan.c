@@ -84,6 +84,10 @@ static void compare(const struct hsnap_die_facts *theirs, const struct hsnap_die
 	SAME(size);
 	SAME(count);
 	SAME(member_offset);
+	SAME(num_bits);
+	SAME(first_bit);
+	SAME(high_bit);
+	SAME(const_value);
 	SAME(decl_file);
 	SAME(decl_line);
 	SAME(call_file);

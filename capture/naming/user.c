@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* user.c - what a user's rules say of the words of one object. */
+#include "capture/naming/user.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "capture/naming/walk.h"
+
+#define MAX_CHAIN 8        /* "is" rules, one behind the other */
+#define MAX_POINTERS 65536u /* of one object that one rule is about */
+#define MANY_VETOED 10u    /* of which a note is worth while, where it is a tenth of all */
+
+static bool is_so(const struct hsnap_bounds *bounds, struct hsnap_program program, const struct hsnap_values *values)
+{
+	int64_t value;
+	return hsnap_run_program(bounds, program, values, &value) && value;
+}
+
+/* The rule of a name that holds for what lies at an address: the first. */
+static uint32_t rule_that_is(const struct hsnap_walk *walk, uint32_t first, uint64_t address)
+{
+	const struct hsnap_bounds *bounds = &walk->work->user->bounds;
+	for (uint32_t i = first; i; i = bounds->bounds.items[i].next) {
+		const struct hsnap_bound *bound = &bounds->bounds.items[i];
+		struct hsnap_values values = { .target = walk->work->target, .base = address, .led_to = address - bound->at,
+					       .word = address };
+		if (is_so(bounds, bound->when, &values))
+			return i;
+	}
+	return 0;
+}
+
+/* By the rules of its name, and of what that turns out to be.  false: nothing is known of it. */
+static bool find_out(struct hsnap_walk *walk, struct hsnap_found *found, uint32_t made)
+{
+	const struct hsnap_user *user = walk->work->user;
+	const struct hsnap_bounds *bounds = &user->bounds;
+	for (unsigned hops = 0; hops < MAX_CHAIN; hops++) {
+		uint32_t first = made ? bounds->made.items[made - 1].first
+				 : hsnap_keymap_get(&bounds->is, (struct hsnap_key){ found->type, 0 });
+		uint32_t i = rule_that_is(walk, first, found->value);
+		const struct hsnap_bound *bound = &bounds->bounds.items[i];
+		if (!i)
+			return !made;
+		bool same = !made && bound->held == found->type && !bound->at;
+		found->rule = i;
+		found->value -= bound->at;
+		found->type = bound->held;
+		found->header = (uint8_t)bounds->rules->rules.items[bound->rule].header;
+		made = bound->held_made;
+		if (same || found->header)
+			break;
+	}
+	return !made;
+}
+
+bool hsnap_user_refine(struct hsnap_walk *walk, struct hsnap_found *found)
+{
+	struct hsnap_found other = *found;
+	if (!hsnap_keymap_get(&walk->work->user->bounds.is, (struct hsnap_key){ found->type, 0 }))
+		return false;
+	if (!find_out(walk, &other, 0) || !other.rule)
+		return false;
+	*found = other;
+	found->kind = HSNAP_SLOT_USER;
+	return true;
+}
+
+/* How many objects there are; false: none. */
+static bool count_objects(const struct hsnap_walk *walk, const struct hsnap_bound *bound, const struct hsnap_values *values,
+			  struct hsnap_found *found)
+{
+	const struct hsnap_bounds *bounds = &walk->work->user->bounds;
+	const struct hsnap_rule *rule = &bounds->rules->rules.items[bound->rule];
+	uint64_t each = hsnap_dtype(bounds->symbols, bound->held)->size;
+	int64_t number;
+	found->run = rule->form != HSNAP_RULE_ONE;
+	if (rule->form != HSNAP_RULE_COUNT)
+		return true;
+	return hsnap_run_program(bounds, bound->count, values, &number) && number > 0 &&
+	       !__builtin_mul_overflow((uint64_t)number, each, &found->live);
+}
+
+static void visit_word(struct hsnap_walk *walk, uint32_t number, uint64_t address, uint64_t word, uint64_t offset)
+{
+	const struct hsnap_bounds *bounds = &walk->work->user->bounds;
+	const struct hsnap_bound *bound = &bounds->bounds.items[number];
+	const struct hsnap_rule *rule = &bounds->rules->rules.items[bound->rule];
+	uint64_t value = word & ~rule->mask;
+	struct hsnap_values values = { .target = walk->work->target, .base = address, .led_to = value - bound->at, .word = word };
+	struct hsnap_found found = { .kind = HSNAP_SLOT_USER, .offset = offset, .value = value - bound->at, .type = bound->held,
+				     .rule = number, .header = (uint8_t)rule->header };
+	if (!value || !is_so(bounds, bound->when, &values) || !count_objects(walk, bound, &values, &found))
+		return;
+	if (!found.run && !found.header && !find_out(walk, &found, bound->held_made))
+		return;
+	found.type = walk->work->plans.same[found.type];
+	walk->visit(walk->context, &found);
+}
+
+void hsnap_user_visit(struct hsnap_walk *walk, uint32_t number, uint64_t address, uint64_t end, uint64_t offset)
+{
+	const struct hsnap_bounds *bounds = &walk->work->user->bounds;
+	const struct hsnap_bound *bound = &bounds->bounds.items[number];
+	struct hsnap_values values = { .target = walk->work->target, .base = address };
+	uint64_t most = bound->most, at = bound->offset, word;
+	int64_t number_of, place;
+	if (bound->owners && !(bound->owners & walk->owners))
+		return;
+	if (bound->place.num) {
+		if (!hsnap_run_program(bounds, bound->place, &values, &place) || place < 0)
+			return;
+		at = (uint64_t)place;
+	}
+	if (bound->pointers.num) {
+		if (!hsnap_run_program(bounds, bound->pointers, &values, &number_of) || number_of <= 0)
+			return;
+		most = (uint64_t)number_of < most ? (uint64_t)number_of : most;
+	}
+	if (address > end || at > end - address)
+		return;
+	most = most < MAX_POINTERS ? most : MAX_POINTERS;
+	for (uint64_t n = 0; n < most && end - address - at >= 8; n++, at += bound->stride)
+		if (hsnap_target_word(walk->work->target, address + at, &word))
+			visit_word(walk, number, address, word, offset + at);
+}
+
+enum hsnap_code hsnap_user_notes(struct hsnap_work *work, struct hsnap_error *err)
+{
+	const struct hsnap_rules *rules = work->user ? work->user->bounds.rules : NULL;
+	for (size_t i = 0; rules && i < rules->rules.num; i++) {
+		struct hsnap_user_count count = work->user->counts[i];
+		char place[512];
+		if (count.vetoed < MANY_VETOED || count.vetoed < count.named / 9)
+			continue;
+		hsnap_rule_place(rules, &rules->rules.items[i], place, sizeof(place));
+		hsnap_string note = hsnap_strings_addf(&work->snapshot->strings, "%s: %" PRIu32 " of %" PRIu32 " blocks have not the size of it, "
+						       "and are not called so", place, count.vetoed, count.named + count.vetoed);
+		if (note == HSNAP_NO_STRING || !hsnap_vec_push(&work->snapshot->notes, note))
+			return hsnap_no_memory(err);
+	}
+	return HSNAP_OK;
+}

@@ -182,6 +182,8 @@ static int check_together(const struct hsnap_options *options)
 		  "--dry-run writes nothing: -o, --force and --allow-partial are of no use with it" },
 		{ options->dry_run && options->allocator, "heapsnap take -p PID --dry-run",
 		  "--dry-run looks at no heap: --allocator is of no use with it" },
+		{ options->dry_run && options->types[0], "heapsnap take -p PID --dry-run",
+		  "--dry-run looks at no heap: --types is of no use with it" },
 		{ options->json && !options->dry_run, "heapsnap take -p PID --dry-run --json", "--json is of --dry-run" },
 	};
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)

@@ -50,10 +50,24 @@ static int open_file(const struct hsnap_options *options, const char *path, unsi
 	return HSNAP_GO_ON;
 }
 
+/* What types are is decided when a snapshot is taken. */
+static int wrong_types(const struct hsnap_options *options)
+{
+	struct hsnap_line hint = { 0 };
+	hsnap_line_addf(&hint, "heapsnap take -p PID --types ");
+	hsnap_line_add_quoted(&hint, options->types[0]);
+	int status = hsnap_wrong_use(hsnap_line_text(&hint), "%s: --types is of -p PID, and not of a snapshot that is there",
+				     options->command->name);
+	hsnap_line_deinit(&hint);
+	return status;
+}
+
 int hsnap_input_open(const struct hsnap_options *options, const char *path, unsigned load,
 		     struct hsnap_input *ret)
 {
 	*ret = (struct hsnap_input){ 0 };
+	if (options->types[0] && !options->pid)
+		return wrong_types(options);
 	int status = options->pid ? open_live(options, path, ret) : open_file(options, path, load, ret);
 	if (status != HSNAP_GO_ON)
 		hsnap_input_deinit(ret);

@@ -46,6 +46,7 @@ static bool read_attributes(struct hsnap_scan *scan, struct hsnap_bytes *b, stru
 		if (!what && !form)
 			break;
 		struct hsnap_abbrev_attribute attribute = { .what = (uint16_t)what, .form = (uint16_t)form };
+		abbrev->has_code |= what == DW_AT_low_pc || what == DW_AT_ranges;
 		if (form == DW_FORM_implicit_const)
 			attribute.value = hsnap_form_signed(b);
 		if (!hsnap_vec_push(&scan->attributes, attribute))

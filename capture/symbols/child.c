@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #define SECONDS 60          /* of wall clock, a module, for a child that has a processor to itself */
 #define PATIENCE 4          /* times as long for one that has to share it, and no longer */
 #define LEAST_SHARE 16      /* a child that got less than this part of a processor is asleep */
+#define LARGE (1 << 20)     /* bytes of an allocation */
 #define MAX_LATE 2          /* modules that may take longer */
 #define CPU_SECONDS 600     /* all modules of one child */
 #define MAX_ANSWER (UINT64_C(1) << 30)
@@ -263,6 +265,8 @@ static void child_main(const struct session *s, const struct hsnap_child_job *jo
 		.cpu_seconds = CPU_SECONDS,
 		.descriptors = 16,
 	};
+	/* What is large goes back as a whole when it is let go, and moves without a copy when it grows. */
+	mallopt(M_MMAP_THRESHOLD, LARGE);
 	hsnap_budget_watch(NULL, NULL); /* who watches does not live here; limits do that */
 	if (!hsnap_confine(parent, job->socket, &limits))
 		_exit(HSNAP_CHILD_UNCONFINED);

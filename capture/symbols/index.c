@@ -26,11 +26,27 @@ static void add_function(struct hsnap_walk *walk, struct hsnap_entry *entry, con
 			hsnap_table_no_memory(reader);
 		return;
 	}
-	if (num && reader->functions.items[num - 1].key >= key)
-		return; /* broken bytes: an entry twice */
+	if ((scope->around && !entry->abbrev->has_code) || (num && reader->functions.items[num - 1].key >= key))
+		return; /* only declared; or broken bytes, an entry twice */
 	if (!hsnap_vec_push(&reader->functions, (struct hsnap_raw_function){
 					   .key = key, .owner = scope->owner, .scope = scope->name }))
 		hsnap_table_no_memory(reader);
+}
+
+/* A class with something in it, its functions for one. */
+static void add_class(struct hsnap_walk *walk, struct hsnap_entry *entry, uint32_t outer, struct hsnap_walk_place *inner)
+{
+	struct hsnap_reader *reader = walk->reader;
+	size_t num = reader->classes.num;
+	hsnap_die_key key = hsnap_entry_key(walk->scan, entry);
+	(void)hsnap_entry_next(walk->scan, entry); /* where it ends is known then */
+	if (walk->function || entry->sibling <= entry->offset || (num && reader->classes.items[num - 1].key >= key))
+		return;
+	struct hsnap_raw_class class = { .key = key, .end = key + (entry->sibling - entry->offset), .outer = outer,
+					 .owner = inner->owner, .scope = inner->name };
+	if (!hsnap_vec_push(&reader->classes, class))
+		hsnap_table_no_memory(reader);
+	inner->around = (uint32_t)reader->classes.num;
 }
 
 /* One entry; true: descend, with *scope then the scope of its children. */
@@ -43,7 +59,7 @@ static bool see_entry(struct hsnap_walk *walk, struct hsnap_entry *entry, struct
 	case DW_TAG_namespace:
 		hsnap_entry_read(walk->scan, entry, &facts);
 		scope->name = hsnap_table_named(reader, scope->name, facts.name ? facts.name : "(anonymous namespace)");
-		scope->owner = 0;
+		scope->owner = scope->around = 0;
 		return true;
 	case DW_TAG_module:
 		return true;
@@ -52,7 +68,10 @@ static bool see_entry(struct hsnap_walk *walk, struct hsnap_entry *entry, struct
 	case DW_TAG_interface_type:
 	case DW_TAG_union_type: {
 		struct hsnap_walk_place outer = *scope;
-		return hsnap_walk_struct(walk, entry, &outer, scope);
+		bool descend = hsnap_walk_struct(walk, entry, &outer, scope);
+		if (descend)
+			add_class(walk, entry, outer.around, scope);
+		return descend;
 	}
 	case DW_TAG_array_type:
 		hsnap_walk_array(walk, entry);

@@ -180,10 +180,10 @@ static uint32_t allocated_type(struct hsnap_reader *reader, hsnap_die_key key)
 	}
 	if (!facts.name || (strcmp(facts.name, "allocate") && strncmp(facts.name, "_M_create<", 10)))
 		return 0;
-	const struct hsnap_raw_function *function = hsnap_table_own_function(reader, key);
-	if (!function || !function->owner)
+	struct hsnap_raw_function function;
+	if (!hsnap_table_own_function(reader, key, &function) || !function.owner)
 		return 0;
-	uint32_t owner = function->owner;
+	uint32_t owner = function.owner;
 	if (!reader->types.items[owner].num_arguments)
 		return 0;
 	const char *name = hsnap_str(&reader->strings, reader->types.items[owner].name);

@@ -96,7 +96,6 @@ static const struct hsnap_lists *lists_of(struct hsnap_dies *dies, Dwarf_Die die
 	lists->ranges_base = bases.ranges;
 	lists->locations_base = bases.locations;
 	lists->ranges = section_bytes(dies->elf, ".debug_rnglists", ".zdebug_rnglists", &lists->ranges_size);
-	lists->locations = section_bytes(dies->elf, ".debug_loclists", ".zdebug_loclists", &lists->locations_size);
 	lists->addresses = section_bytes(dies->elf, ".debug_addr", ".zdebug_addr", &lists->addresses_size);
 	if (bases.addresses > lists->addresses_size)
 		lists->addresses = NULL;
@@ -420,8 +419,12 @@ static void see_list(struct hsnap_dies *dies, Dwarf_Die die, Dwarf_Attribute att
 	bool indexed = form == DW_FORM_loclistx;
 	bool ok = indexed ? good(dies, dwarf_formudata(attribute, &index, &error), error)
 			  : good(dies, dwarf_global_formref(attribute, &offset, &error), error);
+	const struct hsnap_lists *lists = lists_of(dies, die);
+	if (!dies->lists && !lists->locations) /* inflated only when somebody asks: 50 MiB of libjvm's */
+		dies->unit_lists.locations = section_bytes(dies->elf, ".debug_loclists", ".zdebug_loclists",
+							   &dies->unit_lists.locations_size);
 	if (ok)
-		hsnap_lists_locations(lists_of(dies, die), version, indexed ? index : offset, indexed, see_listed, &listed);
+		hsnap_lists_locations(lists, version, indexed ? index : offset, indexed, see_listed, &listed);
 }
 
 void hsnap_die_locations(struct hsnap_dies *dies, Dwarf_Die die, unsigned what,

@@ -67,12 +67,20 @@ struct hsnap_raw_variable {
 	bool thread_local_, external;
 };
 
-/* A function's entry, defined or declared, and the scope it stands in.  There are millions. */
+/* A function's entry, and the scope it stands in. */
 struct hsnap_raw_function {
 	hsnap_die_key key;
 	hsnap_string scope;
 	uint32_t owner : 31; /* index of the class that it is declared in, else 0 */
 	uint32_t walked : 1;
+};
+
+/* A class whose functions are only declared in it: there are millions, and they are known by where they stand. */
+struct hsnap_raw_class {
+	hsnap_die_key key, end; /* its entry, and what comes behind it */
+	uint32_t outer;         /* 1 + index of the one it stands in, else 0 */
+	uint32_t owner;         /* index into types */
+	hsnap_string scope;
 };
 
 /* A variable declared at one place and defined at another: a class's static, an extern. */
@@ -123,6 +131,7 @@ struct hsnap_reader {
 	struct hsnap_vec(hsnap_die_key) arguments;
 	struct hsnap_vec(struct hsnap_raw_variable) variables;
 	struct hsnap_vec(struct hsnap_raw_function) functions; /* in order of key */
+	struct hsnap_vec(struct hsnap_raw_class) classes;      /* in order of key */
 	/* Those declared within functions, in local classes; sorted when they are looked at. */
 	struct hsnap_vec(struct hsnap_raw_function) nested;
 	bool nested_sorted;
@@ -182,10 +191,12 @@ bool hsnap_table_facts(struct hsnap_reader *reader, hsnap_die_key key, struct hs
 hsnap_die_key hsnap_table_lines(const struct hsnap_reader *reader, uint32_t unit);
 /* The path of file `number` of the unit that holds the key; "" where unknown. */
 hsnap_string hsnap_table_file(struct hsnap_reader *reader, hsnap_die_key key, uint64_t number);
-/* The function whose entries may include the key, or NULL. */
+/* The function whose entries may include the key, or NULL.  Those that are declared in a class have none. */
 struct hsnap_raw_function *hsnap_table_function(struct hsnap_reader *reader, hsnap_die_key key);
-/* The very function of that key, also one within another function; or NULL. */
-const struct hsnap_raw_function *hsnap_table_own_function(struct hsnap_reader *reader, hsnap_die_key key);
+/* What is known of the very function of that key, also of one in a class or within another function; false: there is none. */
+bool hsnap_table_own_function(struct hsnap_reader *reader, hsnap_die_key key, struct hsnap_raw_function *ret);
+/* What the type is called, also where it stands for one that a type unit defines. */
+hsnap_string hsnap_table_type_name(const struct hsnap_reader *reader, uint32_t index);
 /* The class that a function is declared in, through specification and origin: index into types, or 0. */
 uint32_t hsnap_table_owner(struct hsnap_reader *reader, hsnap_die_key key);
 /* A function's qualified name, through specification and origin; "" where it has none. */

@@ -23,6 +23,7 @@ struct hsnap_abbrev {
 	uint16_t tag;
 	uint16_t size;       /* of their values where that is the same in each entry, else HSNAP_ABBREV_VARIES */
 	bool children;
+	bool has_code;       /* one says where its code lies */
 };
 #define HSNAP_ABBREV_VARIES UINT16_MAX
 

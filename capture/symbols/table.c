@@ -246,6 +246,26 @@ bool hsnap_table_facts(struct hsnap_reader *reader, hsnap_die_key key, struct hs
 
 /* --- functions --- */
 
+/* The innermost class in which the key is, or NULL. */
+static const struct hsnap_raw_class *class_around(const struct hsnap_reader *reader, hsnap_die_key key)
+{
+	size_t at = hsnap_first(reader->classes.num, i, reader->classes.items[i].key > key);
+	while (at && reader->classes.items[at - 1].end <= key)
+		at = reader->classes.items[at - 1].outer;
+	return at ? &reader->classes.items[at - 1] : NULL;
+}
+
+hsnap_string hsnap_table_type_name(const struct hsnap_reader *reader, uint32_t index)
+{
+	for (unsigned hops = 0; index && hops < 4; hops++) {
+		const struct hsnap_raw_type *type = &reader->types.items[index];
+		if (type->name || type->kind != HSNAP_RAW_ALIAS)
+			return type->name;
+		index = hsnap_table_find(reader, type->ref);
+	}
+	return 0;
+}
+
 struct hsnap_raw_function *hsnap_table_function(struct hsnap_reader *reader, hsnap_die_key key)
 {
 	size_t low = hsnap_first(reader->functions.num, i, reader->functions.items[i].key > key);
@@ -253,6 +273,9 @@ struct hsnap_raw_function *hsnap_table_function(struct hsnap_reader *reader, hsn
 		return NULL;
 	/* Up to the next function, or the end of its unit, all is its own. */
 	struct hsnap_raw_function *function = &reader->functions.items[low - 1];
+	const struct hsnap_raw_class *inner = class_around(reader, key);
+	if (inner && inner->key > function->key)
+		return NULL;
 	return hsnap_table_unit(reader, function->key) == hsnap_table_unit(reader, key) ? function : NULL;
 }
 
@@ -262,20 +285,29 @@ static int compare_functions(const void *a, const void *b)
 	return (x->key > y->key) - (x->key < y->key);
 }
 
-const struct hsnap_raw_function *hsnap_table_own_function(struct hsnap_reader *reader, hsnap_die_key key)
+bool hsnap_table_own_function(struct hsnap_reader *reader, hsnap_die_key key, struct hsnap_raw_function *ret)
 {
 	struct hsnap_raw_function *outer = hsnap_table_function(reader, key);
-	if (outer && outer->key == key)
-		return outer;
+	const struct hsnap_raw_class *around = class_around(reader, key);
+	if (outer && outer->key == key) {
+		*ret = *outer;
+		return true;
+	}
+	if (around && (!outer || around->key > outer->key)) {
+		*ret = (struct hsnap_raw_function){ .key = key, .scope = around->scope, .owner = around->owner };
+		return true;
+	}
 	if (outer)
 		hsnap_index_walk_function(reader, outer);
 	if (!reader->nested_sorted && reader->nested.num)
 		qsort(reader->nested.items, reader->nested.num, sizeof(*reader->nested.items), compare_functions);
 	reader->nested_sorted = true;
 	struct hsnap_raw_function wanted = { .key = key };
-	return reader->nested.num ? bsearch(&wanted, reader->nested.items, reader->nested.num,
-					    sizeof(*reader->nested.items), compare_functions)
-				  : NULL;
+	const struct hsnap_raw_function *found =
+		reader->nested.num ? bsearch(&wanted, reader->nested.items, reader->nested.num, sizeof(wanted), compare_functions) : NULL;
+	if (found)
+		*ret = *found;
+	return found != NULL;
 }
 
 hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_key key)
@@ -285,8 +317,9 @@ hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_ke
 		if (!hsnap_table_facts(reader, key, &facts))
 			return 0;
 		if (facts.name) {
-			const struct hsnap_raw_function *function = hsnap_table_own_function(reader, key);
-			return hsnap_table_join(reader, function ? function->scope : 0, facts.name);
+			struct hsnap_raw_function function = { 0 };
+			(void)hsnap_table_own_function(reader, key, &function);
+			return hsnap_table_join(reader, function.scope, facts.name);
 		}
 		key = facts.specification ? facts.specification : facts.origin;
 	}
@@ -296,9 +329,9 @@ hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_ke
 uint32_t hsnap_table_owner(struct hsnap_reader *reader, hsnap_die_key key)
 {
 	for (unsigned hops = 0; key && key != HSNAP_DIE_UNKNOWN && hops < 8; hops++) {
-		const struct hsnap_raw_function *function = hsnap_table_own_function(reader, key);
-		if (function && function->owner)
-			return function->owner;
+		struct hsnap_raw_function function;
+		if (hsnap_table_own_function(reader, key, &function) && function.owner)
+			return function.owner;
 		struct hsnap_die_facts facts;
 		if (!hsnap_table_facts(reader, key, &facts))
 			return 0;

@@ -164,17 +164,6 @@ static void note_misplaced(struct hsnap_reader *reader, uint32_t index, uint32_t
 		hsnap_table_no_memory(reader);
 }
 
-static hsnap_string defined_name(const struct hsnap_reader *reader, uint32_t index)
-{
-	for (unsigned hops = 0; index && hops < 4; hops++) {
-		const struct hsnap_raw_type *type = &reader->types.items[index];
-		if (type->name || type->kind != HSNAP_RAW_ALIAS)
-			return type->name;
-		index = hsnap_table_find(reader, type->ref);
-	}
-	return 0;
-}
-
 void hsnap_walk_place_misplaced(struct hsnap_reader *reader)
 {
 	bool changed = true;
@@ -184,7 +173,7 @@ void hsnap_walk_place_misplaced(struct hsnap_reader *reader)
 			struct hsnap_raw_misplaced m = reader->misplaced.items[i];
 			char leaf[1024];
 			snprintf(leaf, sizeof(leaf), "%s", hsnap_str(&reader->strings, m.leaf)); /* the text may move */
-			hsnap_string scope = defined_name(reader, m.owner);
+			hsnap_string scope = hsnap_table_type_name(reader, m.owner);
 			hsnap_string name = strlen(leaf) + 1 < sizeof(leaf) ? hsnap_table_join(reader, scope, leaf) : 0;
 			hsnap_string *at = m.is_variable ? &reader->declarations.items[m.index].name : &reader->types.items[m.index].name;
 			changed |= name && *at != name;
@@ -194,7 +183,12 @@ void hsnap_walk_place_misplaced(struct hsnap_reader *reader)
 	for (size_t i = 0; i < reader->functions.num; i++) {
 		struct hsnap_raw_function *function = &reader->functions.items[i];
 		if (function->owner && hsnap_walk_is_misplaced(reader, function->owner))
-			function->scope = defined_name(reader, function->owner);
+			function->scope = hsnap_table_type_name(reader, function->owner);
+	}
+	for (size_t i = 0; i < reader->classes.num; i++) {
+		struct hsnap_raw_class *class = &reader->classes.items[i];
+		if (hsnap_walk_is_misplaced(reader, class->owner))
+			class->scope = hsnap_table_type_name(reader, class->owner);
 	}
 }
 

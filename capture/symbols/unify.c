@@ -330,6 +330,10 @@ static void load_all(struct hsnap_reader *reader)
 enum hsnap_code hsnap_unify_all(struct hsnap_reader *reader, struct hsnap_error *err)
 {
 	load_all(reader);
+	/* All has been walked that ever is: what is left is not asked for these. */
+	hsnap_vec_deinit(&reader->declarations);
+	hsnap_vec_deinit(&reader->functions);
+	hsnap_vec_deinit(&reader->classes);
 	enum hsnap_code code = hsnap_unify_units(reader, err);
 	if (code)
 		return code;

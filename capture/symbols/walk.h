@@ -11,6 +11,7 @@
 struct hsnap_walk_place {
 	hsnap_string name;
 	uint32_t owner;
+	uint32_t around; /* 1 + index into classes of the innermost one, else 0 */
 };
 
 struct hsnap_walk_level {

@@ -21,13 +21,22 @@ static void free_sources(struct sources *sources)
 	free(sources->items);
 }
 
+static int open_one(const struct hsnap_options *options, const char *path, struct hsnap_input *ret)
+{
+	struct hsnap_error err;
+	int status = hsnap_input_open(options, path, HSNAP_LOAD_TABLE, ret);
+	if (status == HSNAP_GO_ON && options->expand && hsnap_snapshot_expand_rows(ret->snapshot, &err))
+		status = hsnap_report(&err, HSNAP_DOING_OTHER);
+	return status;
+}
+
 static int open_all(const struct hsnap_options *options, struct sources *sources)
 {
 	sources->num = (size_t)options->num_args;
 	sources->items = calloc(sources->num, sizeof(*sources->items));
 	int status = sources->items ? HSNAP_GO_ON : HSNAP_EXIT_OTHER;
 	for (size_t i = 0; status == HSNAP_GO_ON && i < sources->num; i++)
-		status = hsnap_input_open(options, options->args[i], HSNAP_LOAD_TABLE, &sources->items[i]);
+		status = open_one(options, options->args[i], &sources->items[i]);
 	return status;
 }
 

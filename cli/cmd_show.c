@@ -100,7 +100,8 @@ static bool make_view(struct view *view)
 		const struct hsnap_row *row = &view->rows.items[i];
 		view->bytes += row->bytes;
 		view->count += row->count;
-		if (!hsnap_is_label(snapshot, row->type))
+		/* What is seen in pools is worth a row, however small. */
+		if (!hsnap_is_label(snapshot, row->type) || row->items)
 			continue;
 		labels++;
 		label_bytes += row->bytes;
@@ -168,7 +169,9 @@ static void add_row(const struct view *view, struct hsnap_table *table, const st
 	hsnap_table_set(table, to, 3, hsnap_confidence_name(lowest_confidence(row)));
 	hsnap_add_type_name(&name, view->snapshot, row->type);
 	hsnap_table_set(table, to, 4, hsnap_line_text(&name));
-	if (row->items && row->items != row->bytes) /* of characters the bytes say it */
+	if (row->items && hsnap_is_label(view->snapshot, row->type))
+		hsnap_line_addf(&after, "  (%s seen)", hsnap_grouped(row->items).text);
+	else if (row->items && row->items != row->bytes) /* of characters the bytes say it */
 		hsnap_line_addf(&after, "  (%s%s)", hsnap_at_most(view->snapshot), hsnap_plural(row->items, "item").text);
 	hsnap_add_type_place(&after, view->emit, view->snapshot, row->type, twin);
 	if (row->no_record && row->no_record != row->count)
@@ -227,7 +230,7 @@ static bool fill_table(const struct view *view, struct hsnap_table *table)
 	uint64_t shown = 0, num_labels = 0, num_rest = 0, top = hsnap_top(view->emit->options, 25);
 	for (size_t i = 0; i < view->rows.num; i++) {
 		const struct hsnap_row *row = &view->rows.items[i];
-		bool fold = view->fold_labels && hsnap_is_label(view->snapshot, row->type);
+		bool fold = view->fold_labels && hsnap_is_label(view->snapshot, row->type) && !row->items;
 		if (!fold && shown++ < top) {
 			add_row(view, table, row, twin[i]);
 			continue;
@@ -366,6 +369,9 @@ int hsnap_cmd_show(int argc, char **argv)
 	status = hsnap_input_open(&options, options.args[0], HSNAP_LOAD_TABLE, &source);
 	if (status != HSNAP_GO_ON)
 		return status;
+	struct hsnap_error err;
+	if (options.expand && hsnap_snapshot_expand_rows(source.snapshot, &err))
+		return hsnap_report(&err, HSNAP_DOING_OTHER);
 	struct hsnap_emit emit;
 	hsnap_emit_open(&emit, &options);
 	if (!print_answer(&emit, source.path, source.snapshot))

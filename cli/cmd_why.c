@@ -133,9 +133,13 @@ static int explain(const struct hsnap_options *options, const struct hsnap_input
 static int look_up(const struct hsnap_options *options, const struct hsnap_input *source)
 {
 	struct hsnap_why_view view = { .path = source->path, .snapshot = source->snapshot, .asked = options->args[0] };
+	struct hsnap_error err;
 	uint64_t address;
+	if (hsnap_graph_expand(&source->snapshot->graph, &err))
+		return hsnap_report(&err, HSNAP_DOING_OTHER);
 	if (hsnap_parse_address(view.asked, &address)) {
 		view.node = find_block(source, view.asked, address);
+		view.in_pools = view.node && hsnap_pool_block(&source->snapshot->graph, view.node) != view.node;
 		return view.node ? answer(options, &view) : HSNAP_EXIT_USAGE;
 	}
 	hsnap_auto(hsnap_resolution_deinit) struct hsnap_resolution resolution = { 0 };
@@ -144,6 +148,9 @@ static int look_up(const struct hsnap_options *options, const struct hsnap_input
 		return status;
 	say_together(options, source, &resolution);
 	view.resolution = &resolution;
+	for (size_t i = 0; i < source->snapshot->graph.pools.num; i++)
+		if (resolution.wanted[source->snapshot->graph.pools.items[i].type])
+			view.in_pools += source->snapshot->graph.pools.items[i].num_items;
 	return answer(options, &view);
 }
 

@@ -207,8 +207,11 @@ static void add_row(const struct hsnap_diff_view *view, const struct columns *co
 	set_numbers(view, columns, table, to, &numbers, whole);
 	hsnap_add_type_name(&name, snapshot, row->type);
 	hsnap_table_set(table, to, columns->num - 1, hsnap_line_text(&name));
+	bool pool = hsnap_is_label(snapshot, row->type);
+	if (pool && row->items_delta)
+		hsnap_line_addf(&after, "  (%s seen)", hsnap_growth(row->items_delta).text);
 	/* Of characters, and of one block that was made anew, longer, the bytes say as much. */
-	if (row->items_delta && row->count_delta && row->items_delta != row->bytes_delta)
+	if (!pool && row->items_delta && row->count_delta && row->items_delta != row->bytes_delta)
 		hsnap_line_addf(&after, "  (%s%s item%s)", diff->basis == HSNAP_BASIS_USABLE ? "about " : "",
 				  hsnap_growth(row->items_delta).text,
 				  row->items_delta == 1 || row->items_delta == -1 ? "" : "s");

@@ -130,6 +130,33 @@ static void emit_others(const struct hsnap_explain_view *view)
 	hsnap_emit_end_array(emit);
 }
 
+/* The pool that the block is, and the object at the address. */
+static void emit_pool(const struct hsnap_explain_view *view)
+{
+	struct hsnap_emit *emit = view->emit;
+	const struct hsnap_graph *graph = &view->snapshot->graph;
+	const struct hsnap_pool *pool = hsnap_pool_of(graph, view->explanation->node);
+	uint64_t offset = hsnap_explain_offset(view);
+	if (!pool) {
+		hsnap_emit_null(emit, "pool");
+		return;
+	}
+	uint32_t item = offset < pool->header ? UINT32_MAX : hsnap_pool_find(graph, pool, offset - pool->header);
+	hsnap_emit_begin_object(emit, "pool");
+	emit_name(emit, "type", view->snapshot, pool->type);
+	hsnap_emit_string(emit, "confidence",
+			    hsnap_confidence_name(hsnap_evidence_confidence((enum hsnap_evidence)pool->evidence)));
+	hsnap_emit_u64(emit, "count", pool->num_items);
+	hsnap_emit_u64(emit, "stride", pool->stride);
+	hsnap_emit_u64(emit, "size", pool->size);
+	if (item == UINT32_MAX)
+		hsnap_emit_null(emit, "object");
+	else
+		hsnap_emit_address(emit, "object", graph->address[pool->node] + pool->header + pool->first +
+						     pool->stride * graph->items.items[pool->first_item + item]);
+	hsnap_emit_end_object(emit);
+}
+
 void hsnap_explain_emit(const struct hsnap_explain_view *view)
 {
 	struct hsnap_emit *emit = view->emit;
@@ -147,6 +174,7 @@ void hsnap_explain_emit(const struct hsnap_explain_view *view)
 		emit_path(view, explanation->name.type, offset);
 	else
 		hsnap_emit_null(emit, "member");
+	emit_pool(view);
 	hsnap_emit_string(emit, "state", hsnap_state_name(hsnap_node_state(&snapshot->graph, node)));
 	hsnap_emit_string(emit, "confidence", own_confidence(view));
 	if (explanation->known) {

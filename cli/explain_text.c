@@ -129,6 +129,39 @@ static void print_offset(const struct hsnap_explain_view *view)
 	hsnap_line_deinit(&line);
 }
 
+/* In a pool: which object is there, and how sure that is. */
+static void print_item(const struct hsnap_explain_view *view)
+{
+	const struct hsnap_graph *graph = &view->snapshot->graph;
+	const struct hsnap_pool *pool = hsnap_pool_of(graph, view->explanation->node);
+	if (!pool)
+		return;
+	struct hsnap_line line = { 0 };
+	hsnap_line_addf(&line, "%s of ", hsnap_grouped(pool->num_items).text);
+	add_type(&line, view, pool->type);
+	hsnap_line_addf(&line, " seen, %s apart; %s: %s", hsnap_plural(pool->stride, "byte").text,
+			  hsnap_confidence_name(hsnap_evidence_confidence((enum hsnap_evidence)pool->evidence)),
+			  hsnap_evidence_words((enum hsnap_evidence)pool->evidence));
+	print_row(view, "objects", &line);
+	hsnap_line_clear(&line);
+	uint64_t offset = hsnap_explain_offset(view), at;
+	uint32_t item = offset < pool->header ? UINT32_MAX : hsnap_pool_find(graph, pool, offset - pool->header);
+	if (item == UINT32_MAX) {
+		hsnap_line_add(&line, "none is seen at this address");
+	} else {
+		at = pool->header + pool->first + pool->stride * graph->items.items[pool->first_item + item];
+		add_type(&line, view, pool->type);
+		hsnap_line_addf(&line, " at 0x%llx, %s", (unsigned long long)(graph->address[pool->node] + at),
+				  hsnap_plural(pool->size, "byte").text);
+		if (offset > at) {
+			hsnap_line_add(&line, "; ");
+			add_path(&line, view, pool->type, offset - at);
+		}
+	}
+	print_row(view, "object", &line);
+	hsnap_line_deinit(&line);
+}
+
 static void print_name(const struct hsnap_explain_view *view)
 {
 	const struct hsnap_explanation *explanation = view->explanation;
@@ -285,6 +318,7 @@ void hsnap_explain_print(const struct hsnap_explain_view *view)
 {
 	print_head(view);
 	print_offset(view);
+	print_item(view);
 	print_name(view);
 	print_size(view);
 	print_site(view);

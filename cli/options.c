@@ -59,6 +59,8 @@ const struct hsnap_option hsnap_option_table[] = {
 	ROW("top", 0, TOP, HSNAP_CMD_READERS, top, "N", NULL, ANSWER, "so many rows (25; of paths 10); 0 for all"),
 	ROW("allow-partial", 0, FLAG, HSNAP_CMD_READERS | HSNAP_CMD_TAKE, allow_partial, NULL, NULL, ANSWER,
 	    "exit 0 and not 6 when the snapshot is incomplete"),
+	ROW("expand", 0, FLAG, HSNAP_CMD_SHOW | HSNAP_CMD_DIFF, expand, NULL, NULL, ANSWER,
+	    "count what is seen in pools as objects of its own"),
 	ROW("explain", 0, FLAG, HSNAP_CMD_WHY, explain, NULL, NULL, ANSWER,
 	    "what the name of the block at 0xADDR rests on"),
 	ROW("fail-on-leak", 0, FLAG, HSNAP_CMD_LEAKS, fail_on_leak, NULL, NULL, ANSWER,

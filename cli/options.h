@@ -30,6 +30,7 @@ struct hsnap_options {
 	bool help, version;
 	bool allow_partial;
 	bool fail_on_leak;
+	bool expand;  /* show, diff: objects in pools as objects */
 	bool explain; /* why: what the name of the block rests on, not who keeps it */
 	uint64_t pid; /* 0: not given */
 	const char *output; /* take: NULL: the default name */

@@ -386,6 +386,10 @@ static bool prepare(struct resolver *resolver, const char *text)
 		resolver->bytes[snapshot->rows.items[i].type] += snapshot->rows.items[i].bytes;
 		resolver->count[snapshot->rows.items[i].type] += snapshot->rows.items[i].count;
 	}
+	for (size_t i = 0; i < snapshot->item_rows.num; i++) {
+		resolver->bytes[snapshot->item_rows.items[i].type] += snapshot->item_rows.items[i].bytes;
+		resolver->count[snapshot->item_rows.items[i].type] += snapshot->item_rows.items[i].count;
+	}
 	normalize(&resolver->wanted, text);
 	return true;
 }

@@ -131,6 +131,7 @@ void hsnap_why_emit(const struct hsnap_why_view *view)
 	emit_asked(view);
 	hsnap_emit_u64(emit, "count", view->why->count);
 	hsnap_emit_u64(emit, "bytes", view->why->bytes);
+	hsnap_emit_u64(emit, "in_pools", view->in_pools);
 	hsnap_emit_begin_rows(emit, "paths");
 	for (size_t i = 0; i < view->why->paths.num; i++)
 		emit_path(view, &view->why->paths.items[i]);

@@ -185,7 +185,7 @@ static bool print_path(const struct hsnap_why_view *view, size_t index)
 		narrow(&widths, view->emit);
 		for (size_t i = 0; i < lines.num; i++)
 			add_line(view->emit, &widths, &lines.items[i], &text);
-		hsnap_printf(view->emit, "\n%zu.  %s  %s bytes  %s %%\n", index + 1, hsnap_plural(path->count, "block").text,
+		hsnap_printf(view->emit, "\n%zu.  %s  %s bytes  %s %%\n", index + 1, hsnap_plural(path->count, hsnap_why_thing(view)).text,
 			     hsnap_grouped(path->bytes).text,
 			     hsnap_share((double)path->bytes, (double)view->why->bytes).text);
 		hsnap_print(view->emit, hsnap_line_text(&text));
@@ -195,6 +195,16 @@ static bool print_path(const struct hsnap_why_view *view, size_t index)
 	hsnap_vec_deinit(&lines);
 	hsnap_line_deinit(&text);
 	return ok;
+}
+
+/* ", 1,024 bytes into pool of Item at 0x7f…": of an object in a pool where that is. */
+static void add_block_of(const struct hsnap_why_view *view, struct hsnap_line *to)
+{
+	const struct hsnap_graph *graph = &view->snapshot->graph;
+	hsnap_node_id block = hsnap_pool_block(graph, view->node);
+	hsnap_line_addf(to, ", %s into ", hsnap_plural(graph->address[view->node] - graph->address[block], "byte").text);
+	add_escaped_type(to, view, graph->type[block]);
+	hsnap_line_addf(to, " at 0x%llx", (unsigned long long)graph->address[block]);
 }
 
 /* "CacheEntry, 104 bytes (cache.h:14)", "3 types like Cache*", "CacheEntry at 0x5555…". */
@@ -213,6 +223,8 @@ static void add_asked(const struct hsnap_why_view *view, struct hsnap_line *to)
 		hsnap_line_addf(to, " at 0x%llx", (unsigned long long)snapshot->graph.address[view->node]);
 	if (size)
 		hsnap_line_addf(to, ", %s", hsnap_plural(size, "byte").text);
+	if (!view->resolution && view->in_pools)
+		add_block_of(view, to);
 	struct hsnap_line source = { 0 };
 	hsnap_add_type_source(&source, snapshot, type);
 	if (source.num) {
@@ -230,7 +242,7 @@ static void print_head(const struct hsnap_why_view *view)
 	add_asked(view, &line);
 	hsnap_line_add(&line, "   ");
 	hsnap_line_pad(&line, 0, HEAD_WIDTH);
-	hsnap_line_addf(&line, "%s, %s bytes; ", hsnap_plural(why->count, "block").text, hsnap_grouped(why->bytes).text);
+	hsnap_line_addf(&line, "%s, %s bytes; ", hsnap_plural(why->count, hsnap_why_thing(view)).text, hsnap_grouped(why->bytes).text);
 	if (why->paths.num)
 		hsnap_line_addf(&line, "%s; ", hsnap_plural(why->paths.num, "path").text);
 	else
@@ -251,7 +263,7 @@ static void print_unreachable(const struct hsnap_why_view *view)
 	const struct hsnap_why *why = view->why;
 	struct hsnap_line text = { 0 };
 	if (why->paths.num)
-		hsnap_line_addf(&text, "\nunreachable: %s, %s bytes\n", hsnap_plural(why->unreachable_count, "block").text,
+		hsnap_line_addf(&text, "\nunreachable: %s, %s bytes\n", hsnap_plural(why->unreachable_count, hsnap_why_thing(view)).text,
 				  hsnap_grouped(why->unreachable_bytes).text);
 	uint64_t most = hsnap_top(view->emit->options, MOST_SITES), left_out = 0;
 	for (size_t i = 0; i < why->sites.num; i++) {
@@ -262,7 +274,7 @@ static void print_unreachable(const struct hsnap_why_view *view)
 		hsnap_line_add(&text, "  allocated by  ");
 		hsnap_add_site(&text, view->emit, view->snapshot, why->sites.items[i].site);
 		if (why->sites.num > 1)
-			hsnap_line_addf(&text, "   %s, %s bytes", hsnap_plural(why->sites.items[i].count, "block").text,
+			hsnap_line_addf(&text, "   %s, %s bytes", hsnap_plural(why->sites.items[i].count, hsnap_why_thing(view)).text,
 					  hsnap_grouped(why->sites.items[i].bytes).text);
 		hsnap_line_add(&text, "\n");
 	}

@@ -15,7 +15,14 @@ struct hsnap_why_view {
 	const struct hsnap_resolution *resolution; /* NULL: a single block, */
 	hsnap_node_id node;                        /* this one */
 	const struct hsnap_why *why;
+	uint64_t in_pools; /* of what is asked for: objects in pools */
 };
+
+/* What is counted: "block", and with those in pools "object". */
+static inline const char *hsnap_why_thing(const struct hsnap_why_view *view)
+{
+	return view->in_pools ? "object" : "block";
+}
 
 void hsnap_why_print(const struct hsnap_why_view *view);
 void hsnap_why_emit(const struct hsnap_why_view *view);

@@ -125,7 +125,8 @@ static void look_at_edges(const struct tarjan *t, uint8_t *marks)
 		hsnap_node_id node = t->node_of[from];
 		for (uint32_t e = t->graph->first_edge[node]; e < t->graph->first_edge[node + 1]; e++) {
 			uint32_t to = t->number_of[t->graph->edge_to[e] & ~HSNAP_EDGE_WEAK];
-			if (to)
+			/* What points from object to object in a pool's block is no cycle of blocks. */
+			if (to && !(to == from && hsnap_pool_of(t->graph, node)))
 				marks[t->component[to]] |= t->component[from] == t->component[to] ? IS_CYCLE : HAS_REFERRER;
 		}
 	}

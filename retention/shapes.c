@@ -79,6 +79,9 @@ static bool is_anywhere(const struct hsnap_shapes *shapes, hsnap_type_id type)
 static hsnap_string make_via(struct hsnap_shapes *shapes, hsnap_type_id type, uint64_t offset)
 {
 	char text[VIA_SIZE];
+	bool pool = shapes->snapshot->types.items[type].kind == HSNAP_TYPE_LABEL && shapes->snapshot->types.items[type].element;
+	if (pool && !shapes->exact_offsets)
+		return hsnap_strings_add(shapes->strings, ANY_ELEMENT);
 	if (offset == HSNAP_OFFSET_BEYOND || is_anywhere(shapes, type))
 		return hsnap_strings_add(shapes->strings, "+*");
 	hsnap_member_path(shapes->snapshot, type, offset, text, sizeof(text));

@@ -54,6 +54,7 @@ struct hsnap_snapshot {
 	struct hsnap_vec(struct hsnap_type) types;     /* [0] unknown */
 	struct hsnap_vec(struct hsnap_member) members;
 	struct hsnap_vec(struct hsnap_row) rows;       /* greatest bytes first */
+	struct hsnap_vec(struct hsnap_item_row) item_rows; /* objects in pools that rows count as parts of blocks */
 	struct hsnap_account account;
 	struct hsnap_vec(struct hsnap_account_arena) account_arenas; /* in order of address */
 	struct hsnap_vec(struct hsnap_account_part) account_parts;   /* by kind, greatest first in each; pages of files that cannot be told apart come last */
@@ -83,11 +84,19 @@ HSNAP_CHECKED enum hsnap_code hsnap_snapshot_mark(struct hsnap_snapshot *snapsho
 						  struct hsnap_error *err);
 
 /**
- * Fill rows and the heap_… and bytes_by_confidence facts from the graph's columns.
+ * Fill rows, item_rows and the heap_… and bytes_by_confidence facts from the graph's columns and pools: bytes of
+ * objects in pools are as sure as their names, if the block is less so.
  * Replaces earlier rows.  O(nodes), and O(types) scratch memory.
  */
 HSNAP_CHECKED enum hsnap_code hsnap_snapshot_summarize(struct hsnap_snapshot *snapshot,
 						       struct hsnap_error *err);
+
+/**
+ * Count objects in pools as objects of their own: their item_rows become rows, and what is left of their blocks is
+ * the blocks' row.  All bytes stay; counts are of blocks and objects then.  The graph is left alone: do not write it.
+ * O(item rows · rows).
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_snapshot_expand_rows(struct hsnap_snapshot *snapshot, struct hsnap_error *err);
 
 /**
  * Add up the account on a basis: see struct hsnap_account_sums.  false: there is none.
@@ -134,7 +143,7 @@ HSNAP_CHECKED bool hsnap_label_any_identity(const struct hsnap_snapshot *snapsho
 /* What hsnap_snapshot_read() is to load; facts, strings, modules, types and rows always are. */
 enum hsnap_load {
 	HSNAP_LOAD_TABLE = 0,
-	HSNAP_LOAD_MEMBERS = 1, /* members of types, stacks, frames, roots, the tables of grounds */
+	HSNAP_LOAD_MEMBERS = 1, /* members of types, stacks, frames, roots, the tables of grounds, pools with their objects */
 	HSNAP_LOAD_NODES = 2,   /* node columns; implies MEMBERS */
 	HSNAP_LOAD_EDGES = 4,   /* edges; implies NODES */
 	HSNAP_LOAD_GROUNDS = 8, /* the column of grounds; implies NODES */

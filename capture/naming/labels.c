@@ -180,10 +180,10 @@ static uint32_t add_pool(struct labels *labels, hsnap_string where, hsnap_dtype_
 {
 	struct hsnap_snapshot *snapshot = labels->work->snapshot;
 	struct hsnap_type type = { .holder = where, .kind = HSNAP_TYPE_LABEL };
-	hsnap_type_id element = hsnap_convert_type(&labels->convert, item);
-	if (!element)
+	type.element = hsnap_convert_type(&labels->convert, item);
+	if (!type.element)
 		return HSNAP_NO_TYPE;
-	const struct hsnap_type *of = &snapshot->types.items[element];
+	const struct hsnap_type *of = &snapshot->types.items[type.element];
 	type.name = hsnap_strings_addf(&snapshot->strings, "pool of %s", hsnap_text(snapshot, of->name));
 	type.full_name = hsnap_strings_addf(&snapshot->strings, "pool of %s", hsnap_text(snapshot, of->full_name));
 	if (type.name == HSNAP_NO_STRING || type.full_name == HSNAP_NO_STRING || !hsnap_vec_push(&snapshot->types, type))
@@ -292,6 +292,8 @@ enum hsnap_code hsnap_assign_types(struct hsnap_work *work, struct hsnap_error *
 		graph->flags[node] |= (uint8_t)confidence_of(&labels, b);
 	}
 	set_root_types(&labels);
-	code = hsnap_keep_grounds(work, &labels.convert, err);
+	code = hsnap_keep_pools(work, &labels.convert, err);
+	if (!code)
+		code = hsnap_keep_grounds(work, &labels.convert, err);
 	return !code && labels.convert.failed ? hsnap_no_memory(err) : code;
 }

@@ -232,6 +232,8 @@ enum hsnap_code hsnap_make_layouts(struct hsnap_work *work, struct hsnap_error *
 		done = make_layout(work, work->segments.items[i].type);
 	for (uint32_t b = 0; done && b < work->num_blocks; b++)
 		done = make_layout(work, work->claims[b].type);
+	for (size_t i = 0; done && i < work->slabs.num; i++)
+		done = make_layout(work, work->slabs.items[i].type);
 	done = done && make_content_layouts(work);
 	return done && !work->plans.failed ? HSNAP_OK : hsnap_no_memory(err);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture/naming/claims.h"
+#include "capture/naming/convert.h"
 #include "snapshot/base/search.h"
 
 static void slab_deinit(struct hsnap_slab *slab)
@@ -118,4 +119,28 @@ uint32_t hsnap_slab_item(const struct hsnap_slab *slab, uint32_t place)
 {
 	uint64_t before = slab->items[place / 64] & (((uint64_t)1 << place % 64) - 1);
 	return slab->first_item + slab->ranks[place / 64] + (uint32_t)__builtin_popcountll(before);
+}
+
+static bool keep_items(struct hsnap_graph *graph, const struct hsnap_slab *slab)
+{
+	for (uint32_t word = 0; word <= slab->num / 64; word++)
+		for (uint64_t bits = slab->items[word]; bits; bits &= bits - 1)
+			if (!hsnap_vec_push(&graph->items, word * 64 + (uint32_t)__builtin_ctzll(bits)))
+				return false;
+	return true;
+}
+
+enum hsnap_code hsnap_keep_pools(struct hsnap_work *work, struct hsnap_convert *convert, struct hsnap_error *err)
+{
+	struct hsnap_graph *graph = &work->snapshot->graph;
+	for (size_t i = 0; i < work->slabs.num; i++) {
+		const struct hsnap_slab *slab = &work->slabs.items[i];
+		struct hsnap_pool pool = { .node = hsnap_first_block(graph) + slab->block, .evidence = slab->evidence,
+					   .type = hsnap_convert_type(convert, slab->type), .size = slab->size,
+					   .header = (uint8_t)hsnap_header(work, slab->block), .first = slab->first,
+					   .stride = slab->stride, .first_item = slab->first_item, .num_items = slab->num_items };
+		if (!pool.type || !hsnap_vec_push(&graph->pools, pool) || !keep_items(graph, slab))
+			return hsnap_no_memory(err);
+	}
+	return HSNAP_OK;
 }

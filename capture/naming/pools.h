@@ -53,4 +53,8 @@ uint32_t hsnap_slab_place(const struct hsnap_slab *slab, uint64_t offset);
 /* The number of the object at a place among those of all slabs. */
 uint32_t hsnap_slab_item(const struct hsnap_slab *slab, uint32_t place);
 
+struct hsnap_convert;
+/* The slabs become pools of the snapshot, with the types of their objects; once it has nodes. */
+HSNAP_CHECKED enum hsnap_code hsnap_keep_pools(struct hsnap_work *work, struct hsnap_convert *convert, struct hsnap_error *err);
+
 #endif

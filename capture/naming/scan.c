@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 
+#include "capture/naming/pools.h"
 #include "capture/naming/shapes.h"
 #include "snapshot/base/pages.h"
 #include "snapshot/base/parallel.h"
@@ -123,6 +124,7 @@ struct stretch {
 	uint32_t self;   /* this block's own number: what points there is no edge */
 	hsnap_dtype_id type;
 	enum hsnap_form form;
+	const struct hsnap_slab *slab; /* it is one: its objects have types of their own; or NULL */
 	bool stack;      /* of a thread: full of what allocators and finished calls left */
 };
 
@@ -143,6 +145,26 @@ static uint32_t block_before(const struct hsnap_work *work, const struct stretch
 	return word == found->address + found->usable ? block : HSNAP_NO_BLOCK;
 }
 
+/* The same, where objects may lie in the block. */
+static enum strength strength_at(const struct hsnap_work *work, const struct stretch *stretch, uint64_t offset, uint64_t address,
+				 uint64_t word)
+{
+	uint32_t place = stretch->slab ? hsnap_slab_place(stretch->slab, offset) : UINT32_MAX;
+	if (place == UINT32_MAX)
+		return strength_of(work, stretch->type, stretch->form, offset, address, word);
+	offset = (offset - stretch->slab->first) % stretch->slab->stride;
+	return strength_of(work, stretch->slab->type, HSNAP_FORM_ONE, offset, address, word);
+}
+
+/* What a word that points into a block leads to: an object in it, where one is there. */
+static uint32_t target_of(const struct hsnap_work *work, uint32_t block, uint64_t word)
+{
+	const struct hsnap_slab *slab = hsnap_slab_of(work, block);
+	uint64_t start = slab ? hsnap_object_start(work, block) : 0;
+	uint32_t place = slab && word >= start ? hsnap_slab_place(slab, word - start) : UINT32_MAX;
+	return place == UINT32_MAX ? block : work->num_blocks + hsnap_slab_item(slab, place);
+}
+
 static bool scan_words(const struct hsnap_work *work, const struct stretch *stretch, uint64_t at,
 		       const uint8_t *bytes, size_t len, uint32_t *hint, struct half_edges *edges)
 {
@@ -153,10 +175,14 @@ static bool scan_words(const struct hsnap_work *work, const struct stretch *stre
 		bool at_end = block == HSNAP_NO_BLOCK;
 		if (at_end)
 			block = block_before(work, stretch, word, hint);
-		if (block == HSNAP_NO_BLOCK || block == stretch->self)
+		if (block == HSNAP_NO_BLOCK)
+			continue;
+		if (work->is_slab && !at_end)
+			block = target_of(work, block, word);
+		if (block == stretch->self)
 			continue;
 		uint64_t offset = at + i - stretch->base;
-		enum strength strength = strength_of(work, stretch->type, stretch->form, offset, at + i, word);
+		enum strength strength = strength_at(work, stretch, offset, at + i, word);
 		if (strength == NO_POINTER)
 			continue;
 		if (strength == WEAK || at_end)
@@ -199,6 +225,8 @@ static bool scan_packed(const struct hsnap_work *work, struct hsnap_window *read
 				continue;
 			uint32_t block = hsnap_block_index_find(&work->index, word, hint);
 			uint64_t place = at - stretch->base;
+			if (block != HSNAP_NO_BLOCK && work->is_slab)
+				block = target_of(work, block, word);
 			if (block == HSNAP_NO_BLOCK || block == stretch->self)
 				continue;
 			if (!hsnap_vec_push(edges, (struct hsnap_half_edge){ .block = block,
@@ -272,6 +300,7 @@ static bool add_value(struct hsnap_work *work, struct hsnap_segment *segment, st
 	uint32_t hint = 0, block = hsnap_block_index_find(&work->index, segment->value, &hint);
 	if (block == HSNAP_NO_BLOCK)
 		return true;
+	block = target_of(work, block, segment->value);
 	if (strength_of(work, segment->type, HSNAP_FORM_ONE, 0, 0, segment->value) != STRONG)
 		block |= HSNAP_EDGE_WEAK;
 	return hsnap_vec_push(edges, (struct hsnap_half_edge){ .block = block });
@@ -356,7 +385,7 @@ static void scan_block_piece(void *context, size_t i)
 		if (claim->live_only)
 			end = hsnap_object_start(work, b) + hsnap_live_bytes(work, b);
 		struct stretch stretch = { .base = hsnap_object_start(work, b), .first = hsnap_live_first(work, b), .self = b,
-					   .type = claim->type, .form = claim->form };
+					   .type = claim->type, .form = claim->form, .slab = hsnap_slab_of(work, b) };
 		size_t before = piece->edges.num;
 		piece->failed |= !scan_whole(work, &reader, &stretch, end, &hint, &piece->edges) ||
 				 !scan_rest(work, &reader, b, &hint, &piece->edges) ||
@@ -417,6 +446,28 @@ static void fill_roots(struct hsnap_work *work)
 	}
 }
 
+/* Edges to objects of slabs become edges to their blocks, and beside them it is kept to which. */
+static bool tell_items(struct hsnap_work *work)
+{
+	struct hsnap_graph *graph = &work->snapshot->graph;
+	uint32_t first = hsnap_first_block(graph);
+	for (uint64_t e = 0; e < graph->num_edges; e++) {
+		uint32_t weak = graph->edge_to[e] & HSNAP_EDGE_WEAK, block = (graph->edge_to[e] & ~HSNAP_EDGE_WEAK) - first, item = 0;
+		const struct hsnap_slab *slab;
+		if (block >= work->num_blocks) {
+			uint32_t number = block - work->num_blocks;
+			slab = &work->slabs.items[hsnap_first(work->slabs.num, i, work->slabs.items[i].first_item > number) - 1];
+			graph->edge_to[e] = (first + slab->block) | weak;
+			item = 1 + number - slab->first_item;
+		} else {
+			slab = hsnap_slab_of(work, block);
+		}
+		if (slab && !hsnap_vec_push(&graph->edge_items, item))
+			return false;
+	}
+	return true;
+}
+
 static enum hsnap_code lay_out(struct scan *scan, struct hsnap_error *err)
 {
 	struct hsnap_work *work = scan->work;
@@ -436,7 +487,7 @@ static enum hsnap_code lay_out(struct scan *scan, struct hsnap_error *err)
 		graph->first_edge[first + b + 1] = graph->first_edge[first + b] + scan->counts[b];
 	struct fill fill = { .scan = scan, .graph = graph };
 	hsnap_parallel(scan->pieces.num, fill_piece, &fill);
-	return HSNAP_OK;
+	return !work->num_items || tell_items(work) ? HSNAP_OK : hsnap_no_memory(err);
 }
 
 struct batch {

@@ -99,7 +99,7 @@ struct hsnap_layout {
 
 /* An edge of a root in the making: to a block, not to a node. */
 struct hsnap_half_edge {
-	uint32_t block; /* | HSNAP_EDGE_WEAK */
+	uint32_t block; /* | HSNAP_EDGE_WEAK; from num_blocks on: the objects of all slabs */
 	uint32_t offset;
 };
 

@@ -35,7 +35,7 @@ static const char *check_types(const struct hsnap_snapshot *snapshot, uint8_t *m
 		return "type 0 is not the unknown one";
 	for (size_t i = 0; i < snapshot->types.num; i++) {
 		const struct hsnap_type *type = &snapshot->types.items[i];
-		bool derived = type->kind == HSNAP_TYPE_ARRAY || type->kind == HSNAP_TYPE_POINTER;
+		bool derived = type->kind == HSNAP_TYPE_ARRAY || type->kind == HSNAP_TYPE_POINTER || type->kind == HSNAP_TYPE_LABEL;
 		if (type->kind >= HSNAP_NUM_TYPE_KINDS)
 			return "a type's kind is out of range";
 		if (type->module >= snapshot->modules.num)
@@ -55,6 +55,12 @@ static const char *check_rows(const struct hsnap_snapshot *snapshot)
 		if (snapshot->rows.items[i].type >= snapshot->types.num ||
 		    snapshot->rows.items[i].state >= HSNAP_NUM_STATES)
 			return "a row's type or state is out of range";
+	for (size_t i = 0; i < snapshot->item_rows.num; i++) {
+		const struct hsnap_item_row *row = &snapshot->item_rows.items[i];
+		if (row->pool >= snapshot->types.num || row->type >= snapshot->types.num || row->state >= HSNAP_NUM_STATES ||
+		    row->confidence >= HSNAP_NUM_CONFIDENCES)
+			return "a row of objects in pools is out of range";
+	}
 	return NULL;
 }
 
@@ -221,6 +227,42 @@ static const char *check_grounds(const struct hsnap_snapshot *snapshot)
 	return NULL;
 }
 
+/* The places of a pool's objects rise, and none lies beyond what a size can be. */
+static const char *check_items(const struct hsnap_graph *graph, const struct hsnap_pool *pool)
+{
+	const uint32_t *places = graph->items.items + pool->first_item;
+	uint64_t end;
+	for (uint32_t i = 1; i < pool->num_items; i++)
+		if (places[i] <= places[i - 1])
+			return "the objects of a pool are not in order";
+	if (__builtin_mul_overflow(pool->stride, places[pool->num_items - 1], &end) ||
+	    __builtin_add_overflow(end, pool->first, &end) || __builtin_add_overflow(end, pool->size, &end) ||
+	    __builtin_add_overflow(end, pool->header, &end) || end > INT64_MAX)
+		return "the objects of a pool are out of range";
+	return NULL;
+}
+
+static const char *check_pools(const struct hsnap_snapshot *snapshot)
+{
+	const struct hsnap_graph *graph = &snapshot->graph;
+	uint64_t items = 0;
+	for (size_t i = 0; i < graph->pools.num; i++) {
+		const struct hsnap_pool *pool = &graph->pools.items[i];
+		if (pool->type >= snapshot->types.num || pool->evidence >= HSNAP_NUM_EVIDENCE || !pool->size ||
+		    pool->size > pool->stride || !pool->num_items)
+			return "a pool is out of range";
+		if (pool->node <= (i ? pool[-1].node : graph->roots.num))
+			return "the pools are not in order of their blocks";
+		if (pool->first_item != items || pool->num_items > graph->items.num - items)
+			return "the objects of a pool are missing";
+		items += pool->num_items;
+		const char *wrong = check_items(graph, pool);
+		if (wrong)
+			return wrong;
+	}
+	return items == graph->items.num ? NULL : "there are objects of no pool";
+}
+
 static const char *check_roots(const struct hsnap_snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->graph.roots.num; i++)
@@ -247,6 +289,7 @@ const char *hsnap_check_table(const struct hsnap_snapshot *snapshot, bool member
 	wrong = wrong ? wrong : check_nesting(snapshot, stack, mark + snapshot->types.num);
 	wrong = wrong ? wrong : check_stacks(snapshot);
 	wrong = wrong ? wrong : check_grounds(snapshot);
+	wrong = wrong ? wrong : check_pools(snapshot);
 	return wrong ? wrong : check_roots(snapshot);
 }
 
@@ -285,6 +328,34 @@ const char *hsnap_check_graph(const struct hsnap_snapshot *snapshot)
 	    graph->first_edge[graph->num_nodes] != graph->num_edges)
 		return "the graph's counts of edges differ";
 	return NULL;
+}
+
+/* An edge to the block of a pool: *at is the number of those so far. */
+static bool sane_edge_item(const struct hsnap_graph *graph, uint32_t edge_to, size_t *at)
+{
+	const struct hsnap_pool *pool = hsnap_pool_of(graph, edge_to & ~HSNAP_EDGE_WEAK);
+	if (!pool)
+		return true;
+	return *at < graph->edge_items.num && graph->edge_items.items[(*at)++] <= pool->num_items;
+}
+
+const char *hsnap_check_pools(const struct hsnap_snapshot *snapshot)
+{
+	const struct hsnap_graph *graph = &snapshot->graph;
+	size_t at = 0;
+	for (size_t i = 0; i < graph->pools.num; i++) {
+		const struct hsnap_pool *pool = &graph->pools.items[i];
+		const uint32_t *places = graph->items.items + pool->first_item;
+		if (pool->node >= graph->num_nodes)
+			return "a pool's block is out of range";
+		if (pool->header + pool->first + pool->stride * places[pool->num_items - 1] + pool->size >
+		    hsnap_node_usable(graph, pool->node))
+			return "a pool's objects lie beyond its block";
+	}
+	for (uint64_t e = 0; graph->pools.num && graph->first_edge && e < graph->num_edges; e++)
+		if (!sane_edge_item(graph, graph->edge_to[e], &at))
+			return "an edge leads to an object that is not there";
+	return at == graph->edge_items.num ? NULL : "there are more edges to objects than edges";
 }
 
 static const char *check_node(const struct hsnap_snapshot *snapshot, hsnap_node_id node)

@@ -11,7 +11,7 @@
 
 #include "snapshot/snapshot.h"
 
-/* Modules, types, rows; with `members` also members, stacks, frames and roots.  Indices in range,
+/* Modules, types, rows; with `members` also members, stacks, frames, roots and the objects of pools.  Indices in range,
  * no type within itself.  *ret_no_memory: the check itself failed. */
 const char *hsnap_check_table(const struct hsnap_snapshot *snapshot, bool members, bool *ret_no_memory);
 /* That the columns are there and begin and end as they must. */
@@ -20,6 +20,9 @@ const char *hsnap_check_graph(const struct hsnap_snapshot *snapshot);
 const char *hsnap_check_nodes(const struct hsnap_snapshot *snapshot, hsnap_node_id first, uint32_t num);
 /* Edges of the nodes [first, first + num). */
 const char *hsnap_check_edges(const struct hsnap_snapshot *snapshot, hsnap_node_id first, uint32_t num);
+
+/* That pools lie in their blocks, and edges to them lead to objects that are there; after all of the above. */
+const char *hsnap_check_pools(const struct hsnap_snapshot *snapshot);
 
 bool hsnap_sane_flags(uint8_t flags);
 /* 0 needs no table. */

@@ -17,7 +17,7 @@
 
 enum hsnap_section {
 	HSNAP_SECTION_FACTS = 1,
-	HSNAP_SECTION_TABLE_STRINGS, /* the strings of sections up to PARTS */
+	HSNAP_SECTION_TABLE_STRINGS, /* the strings of sections up to ITEM_ROWS */
 	HSNAP_SECTION_NOTES,
 	HSNAP_SECTION_MODULES,
 	HSNAP_SECTION_TYPES,
@@ -25,13 +25,17 @@ enum hsnap_section {
 	HSNAP_SECTION_ACCOUNT, /* one record, or none */
 	HSNAP_SECTION_ARENAS,
 	HSNAP_SECTION_PARTS,
-	HSNAP_SECTION_STRINGS, /* those of the next six */
+	HSNAP_SECTION_ITEM_ROWS, /* objects in pools, by row */
+	HSNAP_SECTION_STRINGS, /* those of the next nine */
 	HSNAP_SECTION_MEMBERS,
 	HSNAP_SECTION_STACKS,
 	HSNAP_SECTION_FRAMES,
 	HSNAP_SECTION_ROOTS,
 	HSNAP_SECTION_GROUNDS, /* what names rest on */
 	HSNAP_SECTION_OTHERS,  /* claims that did not win */
+	HSNAP_SECTION_POOLS,   /* blocks with objects in them */
+	HSNAP_SECTION_ITEMS,   /* places of those */
+	HSNAP_SECTION_EDGE_ITEMS, /* to which of them edges lead */
 	HSNAP_SECTION_KINDS, /* columns of nodes */
 	HSNAP_SECTION_SIZES,
 	HSNAP_SECTION_ADDRESSES,
@@ -43,8 +47,8 @@ enum hsnap_section {
 	HSNAP_NUM_SECTIONS,
 };
 
-#define HSNAP_LAST_OF_TABLE HSNAP_SECTION_PARTS
-#define HSNAP_LAST_OF_MEMBERS HSNAP_SECTION_OTHERS
+#define HSNAP_LAST_OF_TABLE HSNAP_SECTION_ITEM_ROWS
+#define HSNAP_LAST_OF_MEMBERS HSNAP_SECTION_EDGE_ITEMS
 #define HSNAP_FIRST_COLUMN HSNAP_SECTION_KINDS
 
 #define HSNAP_CHUNK_NODES 65536u

@@ -166,6 +166,16 @@ static bool terminated(const struct hsnap_reader *reader)
 	return !strings->bytes[0] && !strings->bytes[table - 1] && !strings->bytes[strings->num - 1];
 }
 
+/* Whose objects follow whose. */
+static void number_items(struct hsnap_graph *graph)
+{
+	uint32_t first = 0;
+	for (size_t i = 0; i < graph->pools.num; i++) {
+		graph->pools.items[i].first_item = first;
+		first += graph->pools.items[i].num_items; /* the check tells where this goes wrong */
+	}
+}
+
 /* Members are not there: no type may point to them. */
 static void forget_members(struct hsnap_snapshot *snapshot)
 {
@@ -199,6 +209,9 @@ static enum hsnap_code load_table(struct hsnap_reader *reader)
 		return damaged(reader, "its strings do not end");
 	if (!members)
 		forget_members(reader->snapshot);
+	number_items(&reader->snapshot->graph);
+	if (!(reader->what & HSNAP_LOAD_EDGES))
+		hsnap_vec_deinit(&reader->snapshot->graph.edge_items);
 	const char *wrong = hsnap_check_table(reader->snapshot, members, &no_memory);
 	if (no_memory)
 		hsnap_reader_no_memory(reader);
@@ -398,5 +411,6 @@ enum hsnap_code hsnap_reader_load(struct hsnap_reader *reader)
 		code = load_nodes(reader);
 	if (!code && reader->what & HSNAP_LOAD_EDGES)
 		code = load_edges(reader);
-	return code;
+	const char *wrong = !code && reader->what & HSNAP_LOAD_NODES ? hsnap_check_pools(reader->snapshot) : NULL;
+	return wrong ? damaged(reader, wrong) : code;
 }

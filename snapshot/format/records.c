@@ -162,6 +162,17 @@ static void code_row(struct hsnap_codec *codec, struct hsnap_row *row)
 	hsnap_code_u64(codec, &row->sample);
 }
 
+static void code_item_row(struct hsnap_codec *codec, struct hsnap_item_row *row)
+{
+	hsnap_code_u32(codec, &row->pool);
+	hsnap_code_u32(codec, &row->type);
+	hsnap_code_u8(codec, &row->state, HSNAP_NUM_STATES - 1);
+	hsnap_code_u8(codec, &row->confidence, HSNAP_NUM_CONFIDENCES - 1);
+	hsnap_code_u64(codec, &row->count);
+	hsnap_code_u64(codec, &row->bytes);
+	hsnap_code_u64(codec, &row->sample);
+}
+
 /* What is not known is 0, all else is one more than it is. */
 static void code_known(struct hsnap_codec *codec, uint64_t *value)
 {
@@ -252,6 +263,30 @@ static void code_other(struct hsnap_codec *codec, struct hsnap_other *other)
 	hsnap_code_u8(codec, &other->verdict, HSNAP_NUM_VERDICTS - 1);
 }
 
+static void code_pool(struct hsnap_codec *codec, struct hsnap_pool *pool)
+{
+	uint64_t node = pool->node;
+	hsnap_code_near(codec, &node, &codec->last[0]);
+	codec->in.bad |= node > UINT32_MAX;
+	pool->node = (hsnap_node_id)node;
+	hsnap_code_u32(codec, &pool->type);
+	hsnap_code_u8(codec, &pool->evidence, HSNAP_NUM_EVIDENCE - 1);
+	hsnap_code_u8(codec, &pool->header, UINT8_MAX);
+	hsnap_code_u64(codec, &pool->first);
+	hsnap_code_u64(codec, &pool->stride);
+	hsnap_code_u64(codec, &pool->size);
+	hsnap_code_u32(codec, &pool->num_items);
+}
+
+/* Of numbers that are often near the one before. */
+static void code_number(struct hsnap_codec *codec, uint32_t *value)
+{
+	uint64_t wide = *value;
+	hsnap_code_near(codec, &wide, &codec->last[0]);
+	codec->in.bad |= wide > UINT32_MAX;
+	*value = (uint32_t)wide;
+}
+
 static void code_root(struct hsnap_codec *codec, struct hsnap_root *root)
 {
 	hsnap_code_u8(codec, &root->kind, HSNAP_NUM_ROOT_KINDS - 1);
@@ -308,6 +343,9 @@ void hsnap_record_code(struct hsnap_codec *codec, struct hsnap_snapshot *snapsho
 	case HSNAP_SECTION_PARTS:
 		CODE(snapshot->account_parts.items, code_part);
 		break;
+	case HSNAP_SECTION_ITEM_ROWS:
+		CODE(snapshot->item_rows.items, code_item_row);
+		break;
 	case HSNAP_SECTION_MEMBERS:
 		CODE(snapshot->members.items, code_member);
 		break;
@@ -325,6 +363,15 @@ void hsnap_record_code(struct hsnap_codec *codec, struct hsnap_snapshot *snapsho
 		break;
 	case HSNAP_SECTION_OTHERS:
 		CODE(snapshot->others.items, code_other);
+		break;
+	case HSNAP_SECTION_POOLS:
+		CODE(snapshot->graph.pools.items, code_pool);
+		break;
+	case HSNAP_SECTION_ITEMS:
+		CODE(snapshot->graph.items.items, code_number);
+		break;
+	case HSNAP_SECTION_EDGE_ITEMS:
+		CODE(snapshot->graph.edge_items.items, code_number);
 		break;
 	}
 }
@@ -346,6 +393,8 @@ size_t hsnap_records_num(const struct hsnap_snapshot *snapshot, unsigned section
 		return snapshot->account_arenas.num;
 	case HSNAP_SECTION_PARTS:
 		return snapshot->account_parts.num;
+	case HSNAP_SECTION_ITEM_ROWS:
+		return snapshot->item_rows.num;
 	case HSNAP_SECTION_MEMBERS:
 		return snapshot->members.num;
 	case HSNAP_SECTION_STACKS:
@@ -358,6 +407,12 @@ size_t hsnap_records_num(const struct hsnap_snapshot *snapshot, unsigned section
 		return snapshot->grounds.num;
 	case HSNAP_SECTION_OTHERS:
 		return snapshot->others.num;
+	case HSNAP_SECTION_POOLS:
+		return snapshot->graph.pools.num;
+	case HSNAP_SECTION_ITEMS:
+		return snapshot->graph.items.num;
+	case HSNAP_SECTION_EDGE_ITEMS:
+		return snapshot->graph.edge_items.num;
 	}
 	return 0;
 }
@@ -382,6 +437,8 @@ bool hsnap_records_alloc(struct hsnap_snapshot *snapshot, unsigned section, size
 		return ALLOC(&snapshot->account_arenas, num);
 	case HSNAP_SECTION_PARTS:
 		return ALLOC(&snapshot->account_parts, num);
+	case HSNAP_SECTION_ITEM_ROWS:
+		return ALLOC(&snapshot->item_rows, num);
 	case HSNAP_SECTION_MEMBERS:
 		return ALLOC(&snapshot->members, num);
 	case HSNAP_SECTION_STACKS:
@@ -394,6 +451,12 @@ bool hsnap_records_alloc(struct hsnap_snapshot *snapshot, unsigned section, size
 		return ALLOC(&snapshot->grounds, num);
 	case HSNAP_SECTION_OTHERS:
 		return ALLOC(&snapshot->others, num);
+	case HSNAP_SECTION_POOLS:
+		return ALLOC(&snapshot->graph.pools, num);
+	case HSNAP_SECTION_ITEMS:
+		return ALLOC(&snapshot->graph.items, num);
+	case HSNAP_SECTION_EDGE_ITEMS:
+		return ALLOC(&snapshot->graph.edge_items, num);
 	}
 	return true;
 }
@@ -404,8 +467,9 @@ unsigned hsnap_record_min(unsigned section)
 		[HSNAP_SECTION_NOTES] = 1,   [HSNAP_SECTION_MODULES] = 5, [HSNAP_SECTION_TYPES] = 11,
 		[HSNAP_SECTION_ROWS] = 13,   [HSNAP_SECTION_MEMBERS] = 3, [HSNAP_SECTION_STACKS] = 4,
 		[HSNAP_SECTION_FRAMES] = 4,  [HSNAP_SECTION_ROOTS] = 7,   [HSNAP_SECTION_ACCOUNT] = 17,
-		[HSNAP_SECTION_ARENAS] = 10, [HSNAP_SECTION_PARTS] = 5,
+		[HSNAP_SECTION_ARENAS] = 10, [HSNAP_SECTION_PARTS] = 5,  [HSNAP_SECTION_ITEM_ROWS] = 7,
 		[HSNAP_SECTION_GROUNDS] = 5, [HSNAP_SECTION_OTHERS] = 3,
+		[HSNAP_SECTION_POOLS] = 8,   [HSNAP_SECTION_ITEMS] = 1,  [HSNAP_SECTION_EDGE_ITEMS] = 1,
 	};
 	return section < HSNAP_NUM_SECTIONS ? bytes[section] : 0;
 }

@@ -349,6 +349,10 @@ static enum hsnap_code write_all(struct writer *writer)
 		code = put_table(writer);
 	if (!code)
 		code = put_graph(writer);
+	/* Its edges are right by now. */
+	wrong = code ? NULL : hsnap_check_pools(writer->snapshot);
+	if (wrong)
+		code = refuse(writer, wrong);
 	if (!code)
 		code = put_index(writer, header);
 	return code ? code : hsnap_output_commit(writer->out, writer->err);

@@ -179,7 +179,7 @@ static void find_places(const struct hsnap_snapshot *snapshot, struct hsnap_expl
 	struct hsnap_place word = { .node = HSNAP_NO_NODE };
 	for (hsnap_node_id node = 1; graph->first_edge && node < graph->num_nodes; node++)
 		for (uint32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; e++)
-			if ((graph->edge_to[e] & ~HSNAP_EDGE_WEAK) == explanation->node)
+			if ((graph->edge_to[e] & ~HSNAP_EDGE_WEAK) == explanation->node && node != explanation->node)
 				look_at_edge(snapshot, node, e, explanation, &word);
 	if (explanation->name.place.node == HSNAP_NO_NODE && is_description(explanation->name.evidence))
 		explanation->name.place = word;

@@ -94,6 +94,9 @@ void hsnap_graph_deinit(struct hsnap_graph *graph)
 	hsnap_pages_free(graph->edge_offset, graph->num_edges, sizeof(*graph->edge_offset));
 	hsnap_vec_deinit(&graph->big);
 	hsnap_vec_deinit(&graph->roots);
+	hsnap_vec_deinit(&graph->pools);
+	hsnap_vec_deinit(&graph->items);
+	hsnap_vec_deinit(&graph->edge_items);
 	*graph = (struct hsnap_graph){ 0 };
 }
 
@@ -135,7 +138,7 @@ bool hsnap_node_set_size(struct hsnap_graph *graph, hsnap_node_id node, uint64_t
 
 hsnap_node_id hsnap_graph_find(const struct hsnap_graph *graph, uint64_t address)
 {
-	uint32_t low = hsnap_first_block(graph), high = graph->num_nodes;
+	uint32_t low = hsnap_first_block(graph), high = graph->num_nodes - graph->num_items;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		if (graph->address[middle] <= address)
@@ -146,5 +149,9 @@ hsnap_node_id hsnap_graph_find(const struct hsnap_graph *graph, uint64_t address
 	if (low == hsnap_first_block(graph))
 		return HSNAP_NO_NODE;
 	hsnap_node_id node = low - 1;
-	return address - graph->address[node] < hsnap_node_usable(graph, node) ? node : HSNAP_NO_NODE;
+	if (address - graph->address[node] >= hsnap_node_usable(graph, node))
+		return HSNAP_NO_NODE;
+	const struct hsnap_pool *pool = graph->num_items ? hsnap_pool_of(graph, node) : NULL;
+	uint32_t item = pool ? hsnap_pool_find(graph, pool, address - graph->address[node] - pool->header) : UINT32_MAX;
+	return item == UINT32_MAX ? node : graph->num_nodes - graph->num_items + pool->first_item + item;
 }

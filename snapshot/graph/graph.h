@@ -84,7 +84,7 @@ struct hsnap_type {
 	uint32_t module;        /* index into modules */
 	uint8_t kind;           /* enum hsnap_type_kind */
 	uint64_t size;          /* sizeof; 0 for T[] and labels */
-	hsnap_type_id element;  /* ARRAY, POINTER; else HSNAP_NO_TYPE */
+	hsnap_type_id element;  /* ARRAY, POINTER; a LABEL that says "pool of": of what; else HSNAP_NO_TYPE */
 	uint32_t first_member, num_members; /* into members, in order of offset */
 };
 
@@ -101,10 +101,20 @@ struct hsnap_row {
 	uint64_t count;     /* blocks */
 	uint64_t bytes;     /* on the snapshot's basis */
 	uint64_t usable;    /* usable bytes */
-	uint64_t items;     /* ARRAY types: elements in all of them; else 0 */
+	uint64_t items;     /* ARRAY types: elements in all of them; blocks of pools: objects seen in them; else 0 */
 	uint64_t no_record; /* blocks that the agent has no record of */
 	uint64_t bytes_by_confidence[HSNAP_NUM_CONFIDENCES];
 	uint64_t sample;    /* address of the first of the blocks; 0 = unknown */
+};
+
+/* Objects of one type in the blocks of one row. */
+struct hsnap_item_row {
+	hsnap_type_id pool;   /* type of that row */
+	hsnap_type_id type;   /* of the objects */
+	uint8_t state;        /* of that row */
+	uint8_t confidence;   /* enum hsnap_confidence, of the objects' names */
+	uint64_t count, bytes; /* a part of the row's bytes */
+	uint64_t sample;      /* address of the first of the objects */
 };
 
 struct hsnap_root {
@@ -145,6 +155,20 @@ struct hsnap_big {
 	uint64_t size, slack;
 };
 
+/*
+ * A block in which objects of one type lie at places of one distance: a pool's, a slab's.  Objects that nobody
+ * is seen to point to are none of these.
+ */
+struct hsnap_pool {
+	hsnap_node_id node;     /* the block */
+	hsnap_type_id type;     /* of the objects */
+	uint8_t evidence;       /* enum hsnap_evidence */
+	uint8_t header;         /* bytes before the place where the offsets of the block's edges begin */
+	uint64_t first, stride; /* bytes from there to the first place, and from place to place */
+	uint64_t size;          /* bytes of an object, at most stride */
+	uint32_t first_item, num_items; /* into items */
+};
+
 #define HSNAP_SIZE_BIG UINT32_MAX /* in size: look in big */
 #define HSNAP_EDGE_WEAK 0x80000000u /* in edge_to */
 #define HSNAP_OFFSET_BEYOND UINT32_MAX /* in edge_offset: the place lies at or beyond 4 GiB - 1 */
@@ -178,6 +202,12 @@ struct hsnap_graph {
 	uint32_t *edge_offset; /* bytes into the source where the pointer stands, or HSNAP_OFFSET_BEYOND */
 
 	struct hsnap_vec(struct hsnap_root) roots; /* num_roots */
+
+	struct hsnap_vec(struct hsnap_pool) pools; /* in order of node, each once; their items in that order too */
+	struct hsnap_vec(uint32_t) items;          /* the place of each object, rising in each pool */
+	struct hsnap_vec(uint32_t) edge_items;     /* one for each edge to the block of a pool, in order of edges: 1 + the
+	                                              number in its pool of the object that it leads to; 0: none */
+	uint32_t num_items; /* after hsnap_graph_expand(): of the blocks the last are objects of pools */
 };
 
 /* Allocate the node columns (zeroed) for a graph with these many nodes; edges follow with
@@ -226,7 +256,26 @@ static inline enum hsnap_state hsnap_node_state(const struct hsnap_graph *graph,
 	return (enum hsnap_state)((graph->flags[node] & HSNAP_FLAG_STATE) >> HSNAP_FLAG_STATE_SHIFT);
 }
 
-/* Block that contains `address` (one past its end does not count), or HSNAP_NO_NODE.  O(log n). */
+/* Block that contains `address` (one past its end does not count), or HSNAP_NO_NODE.  O(log n).  In an expanded
+ * graph the object there, if there is one. */
 hsnap_node_id hsnap_graph_find(const struct hsnap_graph *graph, uint64_t address);
+
+/* The pool that a block is, or NULL.  O(log pools). */
+const struct hsnap_pool *hsnap_pool_of(const struct hsnap_graph *graph, hsnap_node_id node);
+/* The number in its pool of the object that covers an offset as edges have them; UINT32_MAX: none does.  O(log items). */
+uint32_t hsnap_pool_find(const struct hsnap_graph *graph, const struct hsnap_pool *pool, uint64_t offset);
+
+/* The block that a node of an expanded graph lies in: of an object its pool's, else the node itself.  O(log pools). */
+hsnap_node_id hsnap_pool_block(const struct hsnap_graph *graph, hsnap_node_id node);
+
+/**
+ * Make the objects of pools nodes of their own, behind the blocks, in order of pools: edges from and to them become
+ * theirs.  A block keeps what lies between them, and has a weak edge to each; each has a weak one to its block,
+ * which it holds.  Sizes of blocks stay.  Nothing is done where there are no pools, or no edges are loaded.
+ *
+ * Such a graph is for looking for paths: it cannot be written, nor summed up.
+ * Cost: a copy of the graph.
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_graph_expand(struct hsnap_graph *graph, struct hsnap_error *err);
 
 #endif

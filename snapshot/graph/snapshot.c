@@ -32,6 +32,7 @@ void hsnap_snapshot_destroy(struct hsnap_snapshot *snapshot)
 	hsnap_vec_deinit(&snapshot->types);
 	hsnap_vec_deinit(&snapshot->members);
 	hsnap_vec_deinit(&snapshot->rows);
+	hsnap_vec_deinit(&snapshot->item_rows);
 	hsnap_vec_deinit(&snapshot->account_arenas);
 	hsnap_vec_deinit(&snapshot->account_parts);
 	hsnap_vec_deinit(&snapshot->stacks);

@@ -111,6 +111,65 @@ static void add_block(const struct hsnap_snapshot *snapshot, hsnap_node_id node,
 		row->items += size / each;
 }
 
+/* By what rows of objects in pools are told apart. */
+static int compare_item_rows(const void *a, const void *b)
+{
+	const struct hsnap_item_row *x = a, *y = b;
+	uint32_t left[] = { x->pool, x->state, x->type, x->confidence }, right[] = { y->pool, y->state, y->type, y->confidence };
+	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++)
+		if (left[i] != right[i])
+			return left[i] < right[i] ? -1 : 1;
+	return 0;
+}
+
+static void join_item_rows(struct hsnap_snapshot *snapshot)
+{
+	struct hsnap_item_row *rows = snapshot->item_rows.items;
+	size_t kept = 0;
+	if (snapshot->item_rows.num)
+		qsort(rows, snapshot->item_rows.num, sizeof(*rows), compare_item_rows);
+	for (size_t i = 0; i < snapshot->item_rows.num; i++) {
+		if (!kept || compare_item_rows(&rows[kept - 1], &rows[i])) {
+			rows[kept++] = rows[i];
+			continue;
+		}
+		rows[kept - 1].count += rows[i].count;
+		rows[kept - 1].bytes += rows[i].bytes;
+		if (rows[i].sample < rows[kept - 1].sample)
+			rows[kept - 1].sample = rows[i].sample;
+	}
+	snapshot->item_rows.num = kept;
+}
+
+/* Bytes of objects in pools are as sure as those are. */
+static bool add_pools(struct hsnap_snapshot *snapshot, const uint32_t *row_of_pair)
+{
+	const struct hsnap_graph *graph = &snapshot->graph;
+	snapshot->item_rows.num = 0;
+	for (size_t i = 0; i < graph->pools.num; i++) {
+		const struct hsnap_pool *pool = &graph->pools.items[i];
+		uint64_t bytes = pool->size * pool->num_items, size = hsnap_node_size(graph, pool->node);
+		enum hsnap_confidence confidence = hsnap_node_confidence(graph, pool->node);
+		struct hsnap_item_row item = { .pool = graph->type[pool->node], .type = pool->type, .count = pool->num_items,
+					       .state = (uint8_t)hsnap_node_state(graph, pool->node) };
+		item.confidence = (uint8_t)hsnap_evidence_confidence((enum hsnap_evidence)pool->evidence);
+		item.bytes = bytes < size ? bytes : size;
+		item.sample = graph->address[pool->node] + pool->header + pool->first +
+			      pool->stride * graph->items.items[pool->first_item];
+		if (!hsnap_vec_push(&snapshot->item_rows, item))
+			return false;
+		struct hsnap_row *row = &snapshot->rows.items[row_of_pair[(size_t)item.pool * HSNAP_NUM_STATES + item.state] - 1];
+		if (snapshot->types.items[row->type].kind == HSNAP_TYPE_LABEL)
+			row->items += pool->num_items;
+		if (item.confidence <= confidence)
+			continue;
+		row->bytes_by_confidence[confidence] -= item.bytes;
+		row->bytes_by_confidence[item.confidence] += item.bytes;
+	}
+	join_item_rows(snapshot);
+	return true;
+}
+
 static void sum_facts(struct hsnap_snapshot *snapshot)
 {
 	struct hsnap_facts *facts = &snapshot->facts;
@@ -125,6 +184,60 @@ static void sum_facts(struct hsnap_snapshot *snapshot)
 		for (int c = 0; c < HSNAP_NUM_CONFIDENCES; c++)
 			facts->bytes_by_confidence[c] += row->bytes_by_confidence[c];
 	}
+}
+
+/* The row of a type and state; NULL: there is none. */
+static struct hsnap_row *find_row(struct hsnap_snapshot *snapshot, hsnap_type_id type, uint8_t state)
+{
+	for (size_t i = 0; i < snapshot->rows.num; i++)
+		if (snapshot->rows.items[i].type == type && snapshot->rows.items[i].state == state)
+			return &snapshot->rows.items[i];
+	return NULL;
+}
+
+static uint64_t less(uint64_t *from, uint64_t bytes)
+{
+	uint64_t taken = *from < bytes ? *from : bytes;
+	*from -= taken;
+	return bytes - taken;
+}
+
+/* What the objects take goes from the row of their blocks to their own; of hostile numbers no more than there is. */
+static bool move_items(struct hsnap_snapshot *snapshot, const struct hsnap_item_row *item)
+{
+	struct hsnap_row *pool = find_row(snapshot, item->pool, item->state);
+	uint64_t bytes = pool ? item->bytes - less(&pool->bytes, item->bytes) : 0, left = bytes;
+	if (!pool)
+		return true;
+	less(&pool->usable, bytes);
+	pool->items = 0;
+	left = less(&pool->bytes_by_confidence[item->confidence], left);
+	for (int c = HSNAP_NUM_CONFIDENCES - 1; c >= 0; c--)
+		left = less(&pool->bytes_by_confidence[c], left);
+	struct hsnap_row *own = find_row(snapshot, item->type, item->state);
+	if (!own) {
+		if (!hsnap_vec_push(&snapshot->rows, (struct hsnap_row){ .type = item->type, .state = item->state }))
+			return false;
+		own = &snapshot->rows.items[snapshot->rows.num - 1];
+	}
+	if (!own->sample || item->sample < own->sample)
+		own->sample = item->sample;
+	own->count += item->count;
+	own->bytes += bytes;
+	own->usable += bytes;
+	own->bytes_by_confidence[item->confidence] += bytes;
+	return true;
+}
+
+enum hsnap_code hsnap_snapshot_expand_rows(struct hsnap_snapshot *snapshot, struct hsnap_error *err)
+{
+	for (size_t i = 0; i < snapshot->item_rows.num; i++)
+		if (!move_items(snapshot, &snapshot->item_rows.items[i]))
+			return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the table of types");
+	snapshot->item_rows.num = 0;
+	if (snapshot->rows.num)
+		qsort_r(snapshot->rows.items, snapshot->rows.num, sizeof(*snapshot->rows.items), compare_rows, snapshot);
+	return HSNAP_OK;
 }
 
 enum hsnap_code hsnap_snapshot_summarize(struct hsnap_snapshot *snapshot, struct hsnap_error *err)
@@ -145,6 +258,8 @@ enum hsnap_code hsnap_snapshot_summarize(struct hsnap_snapshot *snapshot, struct
 		add_block(snapshot, node, row);
 		overruns += (graph->flags[node] & HSNAP_FLAG_OVERRUN) != 0;
 	}
+	if (!add_pools(snapshot, row_of_pair))
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the table of types");
 	if (snapshot->rows.num)
 		qsort_r(snapshot->rows.items, snapshot->rows.num, sizeof(*snapshot->rows.items), compare_rows,
 			snapshot);

@@ -108,6 +108,8 @@ static void find_reach(const struct hsnap_graph *graph, struct reach *reach)
 	for (hsnap_node_id node = hsnap_first_block(graph); node < graph->num_nodes; node++)
 		for (uint32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; e++) {
 			hsnap_node_id to = graph->edge_to[e] & ~HSNAP_EDGE_WEAK;
+			if (node == to && hsnap_pool_of(graph, node))
+				continue; /* from object to object in it */
 			if (to >= hsnap_first_block(graph) && hsnap_node_state(graph, node) == HSNAP_UNREACHABLE &&
 			    hsnap_node_state(graph, to) == HSNAP_UNREACHABLE)
 				reach->from[node][to] = true;

@@ -199,7 +199,7 @@ static void via_by_hand(const struct hsnap_snapshot *s, hsnap_node_id from, uint
 	const struct hsnap_type *type = &s->types.items[s->graph.type[from]];
 	uint64_t offset = s->graph.edge_offset[edge];
 	if (offset == HSNAP_OFFSET_BEYOND || type->kind == HSNAP_TYPE_UNKNOWN || type->kind == HSNAP_TYPE_LABEL) {
-		snprintf(via, size, "+*");
+		snprintf(via, size, type->kind == HSNAP_TYPE_LABEL && type->element ? "[*]" : "+*");
 		return;
 	}
 	uint64_t each = type->kind == HSNAP_TYPE_ARRAY ? s->types.items[type->element].size : 0;

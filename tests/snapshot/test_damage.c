@@ -482,6 +482,49 @@ static void type_of_claim(struct hsnap_snapshot *s) { grounds(s), s->others.item
 static void evidence_of_claim(struct hsnap_snapshot *s) { grounds(s), s->others.items[0].evidence = HSNAP_NUM_EVIDENCE; }
 static void verdict_of_claim(struct hsnap_snapshot *s) { grounds(s), s->others.items[0].verdict = HSNAP_NUM_VERDICTS; }
 
+/* Of c, 80 bytes: objects of 8 at 0, 16 and 64; a leads to the second. */
+static void pools(struct hsnap_snapshot *s)
+{
+	struct hsnap_graph *graph = &s->graph;
+	hsnap_node_id c = hsnap_first_block(graph) + 2;
+	struct hsnap_pool pool = { .node = c, .type = 1, .stride = 16, .size = 8, .num_items = 3 };
+	cr_assert(hsnap_vec_push(&graph->pools, pool) && hsnap_vec_push(&graph->items, 0) && hsnap_vec_push(&graph->items, 1) &&
+		  hsnap_vec_push(&graph->items, 4) && hsnap_vec_push(&graph->edge_items, 2));
+	cr_assert(hsnap_vec_push(&s->item_rows, (struct hsnap_item_row){ .pool = 1, .type = 1, .count = 3 }));
+}
+#define POOL s->graph.pools.items[0]
+static void pool_type(struct hsnap_snapshot *s) { pools(s), POOL.type = 999; }
+static void pool_evidence(struct hsnap_snapshot *s) { pools(s), POOL.evidence = HSNAP_NUM_EVIDENCE; }
+static void pool_size(struct hsnap_snapshot *s) { pools(s), POOL.size = 17; }
+static void pool_no_size(struct hsnap_snapshot *s) { pools(s), POOL.size = 0; }
+static void pool_stride(struct hsnap_snapshot *s) { pools(s), POOL.stride = 20; }
+static void pool_far(struct hsnap_snapshot *s) { pools(s), POOL.stride = UINT64_MAX / 4; }
+static void pool_first(struct hsnap_snapshot *s) { pools(s), POOL.first = 9; }
+static void pool_header(struct hsnap_snapshot *s) { pools(s), POOL.header = 9; }
+static void pool_of_root(struct hsnap_snapshot *s) { pools(s), POOL.node = 1; }
+static void pool_of_nothing(struct hsnap_snapshot *s) { pools(s), POOL.node = 99; }
+static void pool_twice(struct hsnap_snapshot *s)
+{
+	pools(s);
+	POOL.num_items = 2;
+	struct hsnap_pool more = POOL;
+	more.first_item = 2;
+	more.num_items = 1;
+	cr_assert(hsnap_vec_push(&s->graph.pools, more));
+}
+static void pool_empty(struct hsnap_snapshot *s) { pools(s), POOL.num_items = 0; }
+static void pool_items(struct hsnap_snapshot *s) { pools(s), POOL.num_items = 4; }
+static void pool_few_items(struct hsnap_snapshot *s) { pools(s), POOL.num_items = 2; }
+static void pool_first_item(struct hsnap_snapshot *s) { pools(s), POOL.first_item = 1; }
+static void item_order(struct hsnap_snapshot *s) { pools(s), s->graph.items.items[2] = 1; }
+static void edge_item(struct hsnap_snapshot *s) { pools(s), s->graph.edge_items.items[0] = 4; }
+static void edge_item_missing(struct hsnap_snapshot *s) { pools(s), s->graph.edge_items.num = 0; }
+static void edge_item_more(struct hsnap_snapshot *s) { pools(s); cr_assert(hsnap_vec_push(&s->graph.edge_items, 0)); }
+static void item_row_type(struct hsnap_snapshot *s) { pools(s), s->item_rows.items[0].type = 999; }
+static void item_row_pool(struct hsnap_snapshot *s) { pools(s), s->item_rows.items[0].pool = 999; }
+static void item_row_state(struct hsnap_snapshot *s) { pools(s), s->item_rows.items[0].state = HSNAP_NUM_STATES; }
+static void item_row_sure(struct hsnap_snapshot *s) { pools(s), s->item_rows.items[0].confidence = HSNAP_NUM_CONFIDENCES; }
+
 static void account(struct hsnap_snapshot *s)
 {
 	s->account = (struct hsnap_account){ .known = true, .rss = HSNAP_NOT_KNOWN };
@@ -544,6 +587,30 @@ static const struct {
 	{ "type of a claim", type_of_claim, "a claim is out of range" },
 	{ "evidence of a claim", evidence_of_claim, "a claim is out of range" },
 	{ "verdict of a claim", verdict_of_claim, "a claim is out of range" },
+	{ "pools", pools, NULL },
+	{ "type of a pool", pool_type, "a pool is out of range" },
+	{ "evidence of a pool", pool_evidence, "a pool is out of range" },
+	{ "objects larger than their places", pool_size, "a pool is out of range" },
+	{ "objects without a size", pool_no_size, "a pool is out of range" },
+	{ "a pool without objects", pool_empty, "a pool is out of range" },
+	{ "places beyond the block", pool_stride, "a pool's objects lie beyond its block" },
+	{ "places past all", pool_far, "the objects of a pool are out of range" },
+	{ "first place beyond the block", pool_first, "a pool's objects lie beyond its block" },
+	{ "header of a pool", pool_header, "a pool's objects lie beyond its block" },
+	{ "a root as a pool", pool_of_root, "the pools are not in order of their blocks" },
+	{ "block of a pool", pool_of_nothing, "a pool's block is out of range" },
+	{ "two pools in a block", pool_twice, "the pools are not in order of their blocks" },
+	{ "objects that are missing", pool_items, "the objects of a pool are missing" },
+	{ "objects of nobody", pool_few_items, "there are objects of no pool" },
+	{ "first object", pool_first_item, "the objects of a pool are missing" },
+	{ "order of objects", item_order, "the objects of a pool are not in order" },
+	{ "an edge to no object", edge_item, "an edge leads to an object that is not there" },
+	{ "no objects for edges", edge_item_missing, "an edge leads to an object that is not there" },
+	{ "more objects for edges", edge_item_more, "there are more edges to objects than edges" },
+	{ "type of a row of objects", item_row_type, "a row of objects in pools is out of range" },
+	{ "pool of a row of objects", item_row_pool, "a row of objects in pools is out of range" },
+	{ "state of a row of objects", item_row_state, "a row of objects in pools is out of range" },
+	{ "confidence of a row of objects", item_row_sure, "a row of objects in pools is out of range" },
 	{ "an account", account, NULL },
 	{ "an RSS past all", rss_of_account, "a number of the memory account is out of range" },
 	{ "live blocks not known", live_not_known, "a number of the memory account is out of range" },
@@ -572,6 +639,9 @@ Test(damage, a_broken_graph_is_not_written, .init = folder_make, .fini = folder_
 		}
 		remove(in_folder("broken.snap"));
 		hsnap_vec_deinit(&s->graph.big);
+		hsnap_vec_deinit(&s->graph.pools);
+		hsnap_vec_deinit(&s->graph.items);
+		hsnap_vec_deinit(&s->graph.edge_items);
 		hsnap_pages_free(s->graph.grounds, saved.num_nodes, sizeof(*s->graph.grounds));
 		s->graph = saved;
 	}

@@ -103,6 +103,9 @@ static void compare_table(struct comparison *c, bool members)
 			NUMBER(bytes_by_confidence[k]);
 		NUMBER(sample);
 	}
+	EACH(struct hsnap_item_row, item_rows) {
+		NUMBER(pool), NUMBER(type), NUMBER(state), NUMBER(confidence), NUMBER(count), NUMBER(bytes), NUMBER(sample);
+	}
 }
 
 static void compare_members(struct comparison *c)
@@ -119,6 +122,12 @@ static void compare_members(struct comparison *c)
 	EACH(struct hsnap_frame, frames) {
 		STRING(function), STRING(source), NUMBER(module), NUMBER(offset);
 	}
+	EACH(struct hsnap_pool, graph.pools) {
+		NUMBER(node), NUMBER(type), NUMBER(evidence), NUMBER(header), NUMBER(first), NUMBER(stride), NUMBER(size);
+		NUMBER(first_item), NUMBER(num_items);
+	}
+	EACH(uint32_t, graph.items)
+		number(c, "place of object", i, *a, *b);
 	EACH(struct hsnap_grounds, grounds) {
 		NUMBER(evidence), NUMBER(conflicts), NUMBER(more), NUMBER(num_others);
 		if (a->num_others)
@@ -168,6 +177,12 @@ static void compare_edges(struct comparison *c)
 		NUMBER(edge_to[i]), NUMBER(edge_offset[i]);
 }
 
+static void compare_edge_items(struct comparison *c)
+{
+	EACH(uint32_t, graph.edge_items)
+		number(c, "object of edge", i, *a, *b);
+}
+
 bool snapshots_equal(const struct hsnap_snapshot *a, const struct hsnap_snapshot *b, unsigned what, char *text,
 		     size_t text_size)
 {
@@ -189,5 +204,7 @@ bool snapshots_equal(const struct hsnap_snapshot *a, const struct hsnap_snapshot
 		compare_grounds(&c);
 	if (what & HSNAP_LOAD_EDGES && !c.differ)
 		compare_edges(&c);
+	if (what & HSNAP_LOAD_EDGES && !c.differ)
+		compare_edge_items(&c);
 	return !c.differ;
 }

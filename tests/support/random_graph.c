@@ -78,7 +78,7 @@ static void make_types(struct hsnap_snapshot *s, struct random *random, uint32_t
 			.line = (uint32_t)any(random, UINT32_MAX), .module = (uint32_t)random_below(random, 4),
 			.kind = (uint8_t)random_below(random, HSNAP_NUM_TYPE_KINDS), .size = any(random, UINT64_MAX),
 		};
-		if (type.kind == HSNAP_TYPE_ARRAY || type.kind == HSNAP_TYPE_POINTER)
+		if (type.kind == HSNAP_TYPE_ARRAY || type.kind == HSNAP_TYPE_POINTER || type.kind == HSNAP_TYPE_LABEL)
 			type.element = (hsnap_type_id)random_below(random, i);
 		type.num_members = (uint32_t)random_below(random, 5);
 		if (type.num_members)
@@ -235,6 +235,36 @@ static void make_edges(struct hsnap_snapshot *s, struct random *random, const st
 	hsnap_vec_deinit(&degrees);
 }
 
+/* Objects in some of the blocks, at some of the places that there is room for. */
+static void make_pools(struct hsnap_snapshot *s, struct random *random)
+{
+	struct hsnap_graph *graph = &s->graph;
+	for (hsnap_node_id node = hsnap_first_block(graph); node < graph->num_nodes; node++) {
+		uint64_t room = hsnap_node_usable(graph, node);
+		struct hsnap_pool pool = { .node = node, .type = (hsnap_type_id)random_below(random, s->types.num),
+					   .evidence = (uint8_t)random_below(random, HSNAP_NUM_EVIDENCE),
+					   .first_item = (uint32_t)graph->items.num };
+		if (room < 16 || random_below(random, 3))
+			continue;
+		pool.header = (uint8_t)random_below(random, 9);
+		pool.size = 1 + random_below(random, 4);
+		pool.stride = pool.size + any(random, (room - pool.header - pool.size) / 3);
+		pool.first = random_below(random, room - pool.header - pool.size + 1);
+		for (uint64_t place = 0, at = pool.header + pool.first; at + pool.size <= room && place < 50; place++, at += pool.stride) {
+			if (place && random_below(random, 2))
+				continue;
+			need(hsnap_vec_push(&graph->items, (uint32_t)place));
+			pool.num_items++;
+		}
+		need(hsnap_vec_push(&graph->pools, pool));
+	}
+	for (uint64_t e = 0; graph->first_edge && e < graph->num_edges; e++) {
+		const struct hsnap_pool *pool = hsnap_pool_of(graph, graph->edge_to[e] & ~HSNAP_EDGE_WEAK);
+		if (pool)
+			need(hsnap_vec_push(&graph->edge_items, (uint32_t)random_below(random, pool->num_items + 1)));
+	}
+}
+
 static uint64_t any_number(struct random *random, bool may_be_unknown)
 {
 	if (may_be_unknown && !random_below(random, 4))
@@ -281,6 +311,7 @@ struct hsnap_snapshot *random_snapshot(const struct random_shape *shape)
 	make_nodes(s, &random, shape);
 	if (!shape->no_edges)
 		make_edges(s, &random, shape);
+	make_pools(s, &random);
 	need(!hsnap_snapshot_summarize(s, NULL));
 	if (!shape->no_account)
 		make_account(s, &random);

@@ -465,7 +465,7 @@ Test(casts, a_page_of_items_is_not_one_item)
 	}
 	world_name(w);
 	/* It is no item, and yet what its items point to has a name. */
-	cr_expect_str_eq(world_rows(w), "1 pool of item in g_items[*] label; 1 item *[] proved; 1 Node proved", "%s", w->text);
+	cr_expect_str_eq(world_rows(w), "1 pool of item in g_items[*] proved; 1 item *[] proved; 1 Node proved", "%s", w->text);
 	world_destroy(w);
 }
 

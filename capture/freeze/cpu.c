@@ -34,7 +34,8 @@ void hsnap_cpu_to_regs(const hsnap_cpu *cpu, struct hsnap_regs *ret, uint64_t *t
  * signal(7), "Interruption of system calls and library functions by stop signals": these fail with
  * EINTR after a stop even where no handler ran; those on sockets only where a time-out is set, and
  * only then do they show EINTR here.  So does io_uring_enter(2), which that page does not list, and
- * only where it has submitted nothing (else it returns how many).  Nothing else is repeated, close(2)
+ * only where it has submitted nothing, else it returns how many (linux 6.18 io_uring/io_uring.c,
+ * io_cqring_wait() and the end of io_uring_enter()): made again it waits anew, as epoll_wait() does.  Nothing else is repeated, close(2)
  * above all: its descriptor is gone already, and may be somebody else's by now.
  */
 static const long broken_by_stops[] = {

@@ -375,6 +375,8 @@ static void take_step(struct casts *casts, const struct hsnap_step *step, uint64
 {
 	struct held value = { .num = 0 };
 	uint64_t pc = step->address;
+	uint64_t target = step->kind == HSNAP_STEP_CALL || step->kind == HSNAP_STEP_JUMP
+				  ? hsnap_plt_target(casts->reader, step) : 0;
 	uint8_t to = HSNAP_STEP_NONE;
 	switch (step->kind) {
 	case HSNAP_STEP_MOVE:
@@ -400,15 +402,15 @@ static void take_step(struct casts *casts, const struct hsnap_step *step, uint64
 		}
 		break;
 	case HSNAP_STEP_CALL:
-		hand_arguments(casts, step->target, pc);
+		hand_arguments(casts, target, pc);
 		forget(casts, HSNAP_STEP_CLOBBERED);
 		to = HSNAP_REG_RESULT;
-		hold(&value, step->target ? hsnap_flow_end_of(HSNAP_FLOW_RESULT, step->target, 0) : 0);
+		hold(&value, target ? hsnap_flow_end_of(HSNAP_FLOW_RESULT, target, 0) : 0);
 		break;
 	case HSNAP_STEP_JUMP:
-		if (step->target && (step->target < low || step->target >= high)) { /* a tail call */
-			hand_arguments(casts, step->target, pc);
-			hold(&value, hsnap_flow_end_of(HSNAP_FLOW_RESULT, step->target, 0));
+		if (target && (target < low || target >= high)) { /* a tail call */
+			hand_arguments(casts, target, pc);
+			hold(&value, hsnap_flow_end_of(HSNAP_FLOW_RESULT, target, 0));
 			hand_result(casts, &value);
 		}
 		break;

@@ -33,6 +33,7 @@ static void reader_deinit(struct hsnap_reader *reader)
 	hsnap_pcs_cfa_free(reader);
 	hsnap_split_deinit(&reader->split);
 	hsnap_result_free(reader);
+	hsnap_vec_deinit(&reader->plt);
 	hsnap_strings_deinit(&reader->strings);
 	hsnap_vec_deinit(&reader->types);
 	hsnap_vec_deinit(&reader->members);

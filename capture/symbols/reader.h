@@ -117,6 +117,11 @@ struct hsnap_origin {
 	hsnap_die_key key, type;
 };
 
+/* A word of the global offset table that gets the address of a function of the module's own. */
+struct hsnap_plt_slot {
+	uint64_t address, function;
+};
+
 struct hsnap_reader {
 	uint32_t module;
 	uint64_t bias;
@@ -159,6 +164,8 @@ struct hsnap_reader {
 
 	struct hsnap_origin origins[4096];  /* pcs.c's, by a hash of the key */
 	const struct hsnap_unit_code *code; /* of the unit that is answered for: pcs.c */
+	struct hsnap_vec(struct hsnap_plt_slot) plt; /* in order of address, once somebody asked: plt.c */
+	bool plt_tried;
 	struct hsnap_result_cache *results; /* of the function that was followed last: result.c */
 
 	bool indexed;   /* all units have been walked */
@@ -167,6 +174,12 @@ struct hsnap_reader {
 
 	struct hsnap_symbols *out;
 };
+
+/* --- plt.c --- */
+
+struct hsnap_step;
+/* Where a call or a jump leads: its target, but by way of the linkage table the module's own function; 0: not known. */
+uint64_t hsnap_plt_target(struct hsnap_reader *reader, const struct hsnap_step *step);
 
 /* --- table.c --- */
 

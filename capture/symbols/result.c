@@ -186,14 +186,14 @@ static bool take_step(struct hsnap_follow *f, struct hsnap_follow_path *path, co
 		return false;
 	case HSNAP_STEP_JUMP:
 		if (step->target < f->low || step->target >= f->high)
-			see_arguments(f, path, step->target); /* a tail call */
+			see_arguments(f, path, hsnap_plt_target(f->reader, step)); /* a tail call */
 		fork_path(f, path, step->target);
 		return false;
 	case HSNAP_STEP_BRANCH:
 		fork_path(f, path, step->target);
 		break;
 	case HSNAP_STEP_CALL:
-		see_arguments(f, path, step->target);
+		see_arguments(f, path, hsnap_plt_target(f->reader, step));
 		forget(path, HSNAP_STEP_CLOBBERED);
 		break;
 	case HSNAP_STEP_MOVE:

@@ -22,7 +22,7 @@ enum hsnap_step_kind {
 	HSNAP_STEP_LOAD,    /* to = a word at `memory` */
 	HSNAP_STEP_STORE,   /* a word at `memory` = from */
 	HSNAP_STEP_ADDRESS, /* to = memory's own address */
-	HSNAP_STEP_CALL,    /* target: 0 where it is not in the instruction */
+	HSNAP_STEP_CALL,    /* target: 0 where it is not in the instruction, but perhaps at `memory` */
 	HSNAP_STEP_RETURN,
 	HSNAP_STEP_JUMP,
 	HSNAP_STEP_BRANCH,  /* goes on, or to target */

@@ -186,6 +186,8 @@ static void decode_flow(const cs_insn *insn, struct hsnap_step *step)
 	const cs_x86 *x86 = &insn->detail->x86;
 	if (x86->op_count && x86->operands[0].type == X86_OP_IMM)
 		step->target = (uint64_t)x86->operands[0].imm;
+	else if (x86->op_count && x86->operands[0].type == X86_OP_MEM)
+		step->memory = memory_of(&x86->operands[0], step->next);
 	step->kind = insn->id == X86_INS_CALL ? HSNAP_STEP_CALL
 		     : insn->id == X86_INS_JMP ? HSNAP_STEP_JUMP : HSNAP_STEP_BRANCH;
 	step->sp_known = insn->id == X86_INS_CALL; /* the callee takes the return address off */

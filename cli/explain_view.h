@@ -34,7 +34,9 @@ static inline const struct hsnap_frame *hsnap_explain_decider(const struct hsnap
 							      const struct hsnap_said *said)
 {
 	const struct hsnap_stack *stack = hsnap_explain_stack(view);
-	if ((said->evidence != HSNAP_EVIDENCE_SITE && said->evidence != HSNAP_EVIDENCE_TOLD) || !stack->decider)
+	bool by_site = said->evidence == HSNAP_EVIDENCE_SITE || said->evidence == HSNAP_EVIDENCE_KEPT ||
+		       said->evidence == HSNAP_EVIDENCE_TOLD;
+	if (!by_site || !stack->decider)
 		return NULL;
 	return &view->snapshot->frames.items[stack->first_frame + stack->decider - 1];
 }

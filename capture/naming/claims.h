@@ -49,8 +49,9 @@ uint64_t hsnap_count_used(const struct hsnap_work *work, uint32_t block, uint64_
 /* targets.c */
 /* May a pointer to the type have this value?  *hint as in hsnap_block_index_find(). */
 bool hsnap_is_target(struct hsnap_work *work, uint64_t value, hsnap_dtype_id type, uint32_t *hint);
-/* Have the objects [first, last) of a run in the block only pointers that may be such? */
-bool hsnap_is_run(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type, uint64_t first, uint64_t last);
+/* Have the objects [first, last) of a run in the block only pointers that may be such?  *ret_used (may be NULL): each of
+ * them has one to a block of an object's size. */
+bool hsnap_is_run(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type, uint64_t first, uint64_t last, bool *ret_used);
 /* As hsnap_is_target(), be the block larger, or one that has objects in it: may a pointer have this value? */
 bool hsnap_may_point(struct hsnap_work *work, uint64_t value, hsnap_dtype_id type, uint32_t *hint);
 /* Does a pointer of the type that may not tell that it is none?  Bytes and void can be numbers in disguise. */

@@ -90,7 +90,7 @@ enum hsnap_code hsnap_find_consensus(struct hsnap_work *work, struct hsnap_infer
 	for (uint32_t b = 0; b < work->num_blocks && ok; b++) {
 		const struct vote *vote = vote_of(work, votes, b);
 		if (!vote || !is_unnamed(&work->claims[b]) || !agrees(vote) ||
-		    !fills(work, b, vote->type) || !hsnap_is_run(work, b, vote->type, 0, 1))
+		    !fills(work, b, vote->type) || !hsnap_is_run(work, b, vote->type, 0, 1, NULL))
 			continue;
 		ok = hsnap_vec_push(ret, (struct hsnap_inferred){ b, vote->type });
 	}

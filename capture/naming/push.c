@@ -24,6 +24,7 @@
 #include "snapshot/base/pages.h"
 
 #define FEW_FITS 8u
+#define FEW_USED 4u /* elements of an array that is not full: what a stale pointer leads to may begin with two */
 #define MAX_PARTS ((size_t)1 << 20)
 #define LANDING_ROUNDS 4 /* containers that hang on others' void members */
 #define OWNED_ROUNDS 8   /* containers that hang on what a rule named under another */
@@ -148,8 +149,10 @@ static void wait_for_arrays(struct push *push, uint32_t b, hsnap_dtype_id pointe
 		push->failed = true;
 }
 
-/* A larger struct that begins with a smaller one is no run of it; without pointers there is
- * nothing to check. */
+/*
+ * A larger struct that begins with a smaller one is no run of it; without pointers there is nothing to check.  Where each
+ * of them leads to blocks that have the size of what its pointers say, it is as sure as one object.
+ */
 static enum hsnap_evidence evidence_of_run(struct push *push, uint32_t b, hsnap_dtype_id type)
 {
 	struct hsnap_work *work = push->work;
@@ -159,8 +162,9 @@ static enum hsnap_evidence evidence_of_run(struct push *push, uint32_t b, hsnap_
 		return hsnap_may_be_larger(work, b, type) ? HSNAP_EVIDENCE_NONE : HSNAP_EVIDENCE_GUESS;
 	if (seen_before(push, b, SEEN_RUN, type)) /* a good one has its claim since */
 		return HSNAP_EVIDENCE_NONE;
-	if (!hsnap_may_be_larger(work, b, type) && hsnap_is_run(work, b, type, 0, UINT64_MAX))
-		return HSNAP_EVIDENCE_RUN;
+	bool used;
+	if (!hsnap_may_be_larger(work, b, type) && hsnap_is_run(work, b, type, 0, UINT64_MAX, &used))
+		return used && push->sure ? HSNAP_EVIDENCE_POINTER : HSNAP_EVIDENCE_RUN;
 	hsnap_reject_claim(work, b, type, HSNAP_FORM_RUN, HSNAP_EVIDENCE_RUN, HSNAP_VERDICT_LOOK);
 	return HSNAP_EVIDENCE_NONE;
 }
@@ -382,6 +386,14 @@ static void push_user(struct push *push, uint32_t b, const struct hsnap_found *f
 		push->failed = true;
 }
 
+/* Where a pointer knows of an object there are not only bytes, whatever the call site has for it. */
+static void doubt_bytes(struct push *push, uint32_t b, const struct hsnap_found *found)
+{
+	struct hsnap_claim *claim = &push->work->claims[b];
+	if (claim->evidence == HSNAP_EVIDENCE_KEPT && hsnap_is_telling(push->work, found->type))
+		claim->evidence = HSNAP_EVIDENCE_TOLD;
+}
+
 static void visit(void *context, const struct hsnap_found *found)
 {
 	struct push *push = context;
@@ -392,6 +404,7 @@ static void visit(void *context, const struct hsnap_found *found)
 		push_user(push, b, found);
 		return;
 	}
+	doubt_bytes(push, b, found);
 	if (!is_start(push->work, b, found->value)) {
 		note_inner(push, b, found); /* it names a member, and not the block */
 		if (found->kind == HSNAP_SLOT_POINTER) {
@@ -480,7 +493,7 @@ static void take_one(struct push *push, const struct waiting *waiting)
 	bool whole = !(hsnap_is_requested(work, &work->heap->blocks.items[b]) && room % 8) && are_targets(push, waiting, room / 8);
 	if (!whole)
 		used = hsnap_count_used(work, b, waiting->at);
-	if (!whole && !are_targets(push, waiting, used)) {
+	if (!whole && (used < FEW_USED || !are_targets(push, waiting, used))) {
 		hsnap_reject_claim(work, b, waiting->pointer, HSNAP_FORM_RUN, evidence, HSNAP_VERDICT_LOOK);
 		return;
 	}

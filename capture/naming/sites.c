@@ -17,6 +17,7 @@
 #define MAX_CANDIDATES 8
 #define MAX_SAMPLES 64    /* blocks of a site whose words are looked at */
 #define SAMPLED_BYTES 64u /* of each */
+#define KEPT_BYTES 4096u  /* of each block that is to be bytes and nothing else */
 #define FEW_SAMPLES 4     /* fewer may hold what was there before */
 #define MAX_NAME 1024
 
@@ -34,7 +35,7 @@ struct site {
 	bool hinted;         /* a template argument of who allocates, and no variable */
 	bool single;         /* hinted: it makes one object at a time */
 	uint32_t frame;      /* hinted: of the PC's frames the one that says so */
-	uint32_t samples, pointing; /* of bytes: blocks looked at, and those of them that hold pointers to blocks */
+	uint32_t blocks, samples, pointing; /* of bytes: all, those looked at, and those of them that hold pointers to blocks */
 	/* Once decided: */
 	hsnap_dtype_id type; /* 0: cannot be told */
 	enum hsnap_form form;
@@ -276,12 +277,12 @@ static void decide(const struct hsnap_symbols *symbols, struct site *site)
 	site->evidence = evidence_of(symbols, chosen, best);
 }
 
-static bool points_to_blocks(const struct hsnap_work *work, uint32_t b)
+static bool points_to_blocks(const struct hsnap_work *work, uint32_t b, uint64_t most)
 {
 	const struct hsnap_block *block = &work->heap->blocks.items[b];
 	uint64_t size = hsnap_block_size(block), word;
 	uint32_t hint = 0;
-	for (uint64_t at = 0; at < SAMPLED_BYTES && at < size && size - at >= 8; at += 8)
+	for (uint64_t at = 0; at < most && at < size && size - at >= 8; at += 8)
 		if (hsnap_target_word(work->target, block->address + at, &word) &&
 		    hsnap_block_index_find(&work->index, word, &hint) != HSNAP_NO_BLOCK)
 			return true;
@@ -294,15 +295,44 @@ static void sample_bytes(const struct sites *sites)
 	struct hsnap_work *work = sites->work;
 	for (uint32_t b = 0; b < work->num_blocks; b++) {
 		struct site *site = site_of_block(sites, &work->heap->blocks.items[b]);
-		if (!site || site->evidence != HSNAP_EVIDENCE_TOLD || site->samples == MAX_SAMPLES)
+		if (!site || site->evidence != HSNAP_EVIDENCE_TOLD)
+			continue;
+		site->blocks++;
+		if (site->samples == MAX_SAMPLES)
 			continue;
 		site->samples++;
-		site->pointing += points_to_blocks(work, b);
+		site->pointing += points_to_blocks(work, b, SAMPLED_BYTES);
 	}
 	for (size_t p = 0; p < work->symbols->pcs.num; p++) {
 		struct site *site = &sites->sites[p];
 		if (site->samples >= FEW_SAMPLES && site->pointing * 2 >= site->samples)
 			site->type = 0;
+	}
+}
+
+static bool all_bytes(const struct hsnap_symbols *symbols, const struct site *site)
+{
+	for (uint32_t i = 0; i < site->num; i++)
+		if (hsnap_dtype(symbols, site->candidates[i].type)->kind != HSNAP_DTYPE_BYTE)
+			return false;
+	return true;
+}
+
+/* Bytes they are where nothing else takes the result, and no block of the site holds a pointer: what is cut up into
+ * objects begins with links. */
+static void find_kept(const struct sites *sites)
+{
+	struct hsnap_work *work = sites->work;
+	for (size_t p = 0; p < work->symbols->pcs.num; p++) {
+		struct site *site = &sites->sites[p];
+		if (site->type && site->evidence == HSNAP_EVIDENCE_TOLD && site->blocks >= FEW_SAMPLES && !site->pointing &&
+		    all_bytes(work->symbols, site))
+			site->evidence = HSNAP_EVIDENCE_KEPT;
+	}
+	for (uint32_t b = 0; b < work->num_blocks; b++) {
+		struct site *site = site_of_block(sites, &work->heap->blocks.items[b]);
+		if (site && site->evidence == HSNAP_EVIDENCE_KEPT && points_to_blocks(work, b, KEPT_BYTES))
+			site->evidence = HSNAP_EVIDENCE_TOLD;
 	}
 }
 
@@ -312,7 +342,7 @@ static bool may_be_run(struct hsnap_work *work, const struct site *site, uint32_
 	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, site->type);
 	if (site->hinted || site->form != HSNAP_FORM_RUN || dtype->kind == HSNAP_DTYPE_POINTER)
 		return true;
-	return !(dtype->flags & HSNAP_DTYPE_POLYMORPHIC) && hsnap_is_run(work, b, site->type, 1, 2);
+	return !(dtype->flags & HSNAP_DTYPE_POLYMORPHIC) && hsnap_is_run(work, b, site->type, 1, 2, NULL);
 }
 
 static void claim_blocks(const struct sites *sites)
@@ -374,6 +404,7 @@ enum hsnap_code hsnap_claim_sites(struct hsnap_work *work, struct hsnap_error *e
 			decide(work->symbols, site);
 	}
 	sample_bytes(&sites);
+	find_kept(&sites);
 	claim_blocks(&sites);
 	return keep_deciders(&sites, err);
 }

@@ -28,6 +28,7 @@ struct check {
 	struct hsnap_work *work;
 	uint32_t hint;
 	bool bad;
+	bool used; /* a pointer that may not tell lies leads to the start of a block */
 };
 
 static void check_pointer(void *context, const struct hsnap_found *found)
@@ -41,17 +42,24 @@ static void check_pointer(void *context, const struct hsnap_found *found)
 	if (!(inside && found->value % 8 == 0) &&
 	    !hsnap_is_target(check->work, found->value, found->type, &check->hint))
 		check->bad = true;
+	check->used |= b != HSNAP_NO_BLOCK && !inside && hsnap_is_telling(check->work, found->type);
 }
 
-bool hsnap_is_run(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type, uint64_t first, uint64_t last)
+bool hsnap_is_run(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type, uint64_t first, uint64_t last, bool *ret_used)
 {
 	uint64_t start = hsnap_object_start(work, b);
 	uint64_t each = hsnap_dtype(work->symbols, type)->size, num = each ? hsnap_object_room(work, b) / each : 0;
 	struct check check = { .work = work };
 	struct hsnap_walk walk;
 	hsnap_walk_init(&walk, work, check_pointer, &check);
-	for (uint64_t n = first; n < num && n < last && !check.bad; n++)
+	bool used = num;
+	for (uint64_t n = first; n < num && n < last && !check.bad; n++) {
+		check.used = false;
 		hsnap_walk_object(&walk, type, start + n * each, start + (n + 1) * each);
+		used &= check.used;
+	}
+	if (ret_used)
+		*ret_used = used;
 	return !check.bad;
 }
 

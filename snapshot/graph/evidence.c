@@ -8,6 +8,7 @@ static const struct {
 } table[HSNAP_NUM_EVIDENCE] = {
 	[HSNAP_EVIDENCE_NONE] = { "none", "nothing says what it is", HSNAP_UNKNOWN },
 	[HSNAP_EVIDENCE_TOLD] = { "told", "the call site keeps it as bytes", HSNAP_LABEL },
+	[HSNAP_EVIDENCE_KEPT] = { "kept", "the call site keeps it as bytes, and none of its blocks holds a pointer", HSNAP_INFERRED },
 	[HSNAP_EVIDENCE_GUESS] = { "guess", "its size is a multiple of what a pointer says", HSNAP_INFERRED },
 	[HSNAP_EVIDENCE_RUN] = { "run", "several of it fill the block, and all look like one", HSNAP_INFERRED },
 	[HSNAP_EVIDENCE_CONSENSUS] = { "consensus", "nearly all blocks of its call site are that", HSNAP_INFERRED },

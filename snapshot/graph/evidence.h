@@ -14,6 +14,7 @@
 enum hsnap_evidence {
 	HSNAP_EVIDENCE_NONE,
 	HSNAP_EVIDENCE_TOLD,      /* a pointer to bytes at its call site: a description */
+	HSNAP_EVIDENCE_KEPT,      /* the same, and none of the call site's blocks holds a pointer */
 	HSNAP_EVIDENCE_GUESS,     /* a run of what has no pointers: nothing but the size bears it */
 	HSNAP_EVIDENCE_RUN,       /* as POINTER, but of several objects, all of which look like it */
 	HSNAP_EVIDENCE_CONSENSUS, /* what nearly all blocks of its call site are */

@@ -112,7 +112,7 @@ static bool add_others(const struct hsnap_snapshot *snapshot, const struct hsnap
 /* Of a block without a name it is told who holds it. */
 static bool goes_by_pointers(uint8_t evidence)
 {
-	return evidence == HSNAP_EVIDENCE_NONE || evidence == HSNAP_EVIDENCE_TOLD || evidence == HSNAP_EVIDENCE_GUESS || evidence == HSNAP_EVIDENCE_RUN ||
+	return evidence <= HSNAP_EVIDENCE_RUN ||
 	       (evidence >= HSNAP_EVIDENCE_LANDING && evidence <= HSNAP_EVIDENCE_CONTAINER);
 }
 

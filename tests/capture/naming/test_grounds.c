@@ -88,7 +88,7 @@ Test(grounds, doubt_goes_with_the_pointers)
 	for (int sure_first = 0; sure_first < 2; sure_first++) {
 		struct world *w = world_create();
 		struct basics t = make_basics(w);
-		uint64_t run = world_block(w, 64, 0), only = world_block(w, 32, 0), both = world_block(w, 32, 0),
+		uint64_t run = world_block(w, 96, 0), only = world_block(w, 32, 0), both = world_block(w, 32, 0),
 			 below = world_block(w, 32, 0), key = world_block(w, 11, 0);
 		world_variable(w, "g_run", WORLD_DATA + 8 * sure_first, t.node_pointer);
 		world_variable(w, "g_both", WORLD_DATA + 8 * !sure_first, t.node_pointer);
@@ -101,6 +101,24 @@ Test(grounds, doubt_goes_with_the_pointers)
 		world_name(w);
 		cr_expect_str_eq(world_grounds(w), "1 Node[] run; 2 Node followed; 3 Node pointer; 4 Node pointer; "
 				 "5 char[] followed", "%d: %s", sure_first, w->text);
+		world_destroy(w);
+	}
+}
+
+/* Where each of several objects leads to what it should they are as sure as one is. */
+Test(grounds, a_run_whose_pointers_are_all_in_use_is_sure)
+{
+	for (unsigned used = 1; used <= 2; used++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		world_variable(w, "g_run", WORLD_DATA, t.node_pointer);
+		uint64_t run = world_block(w, 64, 0);
+		world_set(w, WORLD_DATA, run);
+		for (unsigned i = 0; i < used; i++)
+			world_set(w, run + 32 * i, world_block(w, 32, 0));
+		world_name(w);
+		cr_expect_str_eq(world_grounds(w), used == 2 ? "1 Node[] pointer; 2 Node pointer; 3 Node pointer"
+							     : "1 Node[] run; 2 Node followed", "%s", w->text);
 		world_destroy(w);
 	}
 }

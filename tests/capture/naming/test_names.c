@@ -220,10 +220,11 @@ Test(names, an_array_of_pointers_need_not_be_full)
 		uint64_t room, used, size;
 		const char *rows, *edges;
 	} rows[] = {
-		{ "as two numbers say", 8, 3, 64, "3 Node proved; 1 Node *[] proved; 1 32 bytes in g_items[*] label", "g_items+0>1 1+0>2 1+8>3 1+16>4 1+40>5?" },
-		{ "by the capacity alone", 8, 0, 64, "4 32 bytes behind g_items label; 1 64 bytes in g_items label", NULL },
-		{ "more than there are", 8, 5, 64, "4 32 bytes behind g_items label; 1 64 bytes in g_items label", NULL },
-		{ "another room", 6, 3, 64, "4 32 bytes behind g_items label; 1 64 bytes in g_items label", NULL },
+		{ "as two numbers say", 8, 4, 64, "4 Node proved; 1 Node *[] proved; 1 32 bytes in g_items[*] label", "g_items+0>1 1+0>2 1+8>3 1+16>4 1+24>5 1+48>6?" },
+		{ "by the capacity alone", 8, 0, 64, "5 32 bytes behind g_items label; 1 64 bytes in g_items label", NULL },
+		{ "more than there are", 8, 6, 64, "5 32 bytes behind g_items label; 1 64 bytes in g_items label", NULL },
+		{ "too few", 8, 3, 64, "5 32 bytes behind g_items label; 1 64 bytes in g_items label", NULL },
+		{ "another room", 6, 4, 64, "5 32 bytes behind g_items label; 1 64 bytes in g_items label", NULL },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct world *w = world_create();
@@ -233,10 +234,10 @@ Test(names, an_array_of_pointers_need_not_be_full)
 		world_set(w, WORLD_DATA + 32, array);
 		world_set(w, WORLD_DATA + 40, rows[i].used);
 		world_set(w, WORLD_DATA + 48, rows[i].room);
-		for (unsigned k = 0; k < 3; k++)
+		for (unsigned k = 0; k < 4; k++)
 			world_set(w, array + 8 * k, world_block(w, 32, 0));
-		world_set(w, array + 24, 0x1616161616161616);
-		world_set(w, array + 40, world_block(w, 32, 0)); /* left over */
+		world_set(w, array + 32, 0x1616161616161616);
+		world_set(w, array + 48, world_block(w, 32, 0)); /* left over */
 		world_name(w);
 		cr_expect(i || !strcmp(world_edges(w), rows[i].edges), "%s: %s", rows[i].what, w->text);
 		cr_expect_str_eq(world_rows(w), rows[i].rows, "%s: %s", rows[i].what, w->text);

@@ -53,18 +53,23 @@ Test(sites, bytes_that_point_are_no_text)
 {
 	static const struct {
 		size_t blocks, pointing;
+		bool numbers; /* something else takes the result, too */
 		const char *rows;
 	} rows[] = {
-		{ 4, 0, "4 char[] from make label unreachable" },
-		{ 4, 1, "4 char[] from make label unreachable" },
-		{ 4, 2, "4 64 bytes from make label unreachable" },
-		{ 3, 3, "3 char[] from make label unreachable" },
+		{ 4, 0, false, "4 char[] from make inferred unreachable" },
+		{ 4, 0, true, "4 char[] from make label unreachable" },
+		{ 3, 0, false, "3 char[] from make label unreachable" },
+		{ 4, 1, false, "4 char[] from make label unreachable" },
+		{ 4, 2, false, "4 64 bytes from make label unreachable" },
+		{ 3, 3, false, "3 char[] from make label unreachable" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct world *w = world_create();
 		struct basics t = make_basics(w);
 		world_pc(w, WORLD_TEXT + 16, "make");
 		world_result(w, t.byte, false);
+		if (rows[i].numbers)
+			world_result(w, world_type(w, "odd", STRUCT, 48), false);
 		uint32_t stack = STACK(w, WORLD_TEXT + 16);
 		uint64_t last = world_block(w, 64, stack);
 		for (size_t n = 1; n < rows[i].blocks; n++)
@@ -75,6 +80,24 @@ Test(sites, bytes_that_point_are_no_text)
 		cr_expect_str_eq(world_rows(w), rows[i].rows, "row %zu: %s", i, w->text);
 		world_destroy(w);
 	}
+}
+
+/* A pool for objects that have no pointers themselves: others' pointers know of them. */
+Test(sites, bytes_with_an_object_in_them_are_none)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	world_pc(w, WORLD_TEXT + 16, "make");
+	world_result(w, t.byte, false);
+	uint32_t stack = STACK(w, WORLD_TEXT + 16);
+	hsnap_dtype_id plain = world_type(w, "plain", STRUCT, 16);
+	MEMBERS(w, plain, { "a", 0, t.number }, { "b", 8, t.number });
+	world_variable(w, "g_plain", WORLD_DATA, world_array(w, world_pointer(w, plain), 4));
+	for (unsigned n = 0; n < 4; n++)
+		world_set(w, WORLD_DATA + 8 * n, n ? world_block(w, 64, stack) : world_block(w, 64, stack) + 32);
+	world_name(w);
+	cr_expect(strstr(world_rows(w), "1 char[] from make label"), "%s", w->text);
+	world_destroy(w);
 }
 
 Test(sites, a_wrapper_hands_on_its_result)

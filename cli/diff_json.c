@@ -20,14 +20,15 @@ static bool emit_row(const struct hsnap_diff_view *view, const struct hsnap_grow
 	struct hsnap_emit *emit = view->emit;
 	const struct hsnap_diff *diff = view->diff;
 	const struct hsnap_snapshot *snapshot = view->snapshots[row->snapshot];
-	hsnap_auto(hsnap_freep) char *id = hsnap_type_identity(snapshot, row->type);
-	hsnap_auto(hsnap_line_deinit) struct hsnap_line source = { 0 };
+	hsnap_auto(hsnap_freep) char *id = hsnap_growth_identity(snapshot, row);
+	hsnap_auto(hsnap_line_deinit) struct hsnap_line source = { 0 }, name = { 0 };
 	if (!id)
 		return false;
 	hsnap_add_type_source(&source, snapshot, row->type);
 	hsnap_emit_begin_object(emit, NULL);
 	hsnap_emit_string(emit, "id", id);
-	hsnap_emit_type(emit, snapshot, row->type);
+	hsnap_add_growth_name(&name, view, row);
+	hsnap_emit_type_named(emit, snapshot, row->type, hsnap_line_text(&name));
 	hsnap_emit_string_or_null(emit, "module", hsnap_module_name(snapshot, hsnap_type_module(snapshot, row->type)));
 	hsnap_emit_string_or_null(emit, "source", hsnap_line_text(&source));
 	hsnap_emit_string(emit, "state", hsnap_state_name(row->state));

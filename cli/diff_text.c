@@ -11,6 +11,16 @@
 #include "cli/table.h"
 #include "snapshot/base/cleanup.h"
 
+void hsnap_add_growth_name(struct hsnap_line *to, const struct hsnap_diff_view *view, const struct hsnap_growth *row)
+{
+	const struct hsnap_snapshot *snapshot = view->snapshots[row->snapshot];
+	const char *holder = hsnap_text(snapshot, snapshot->types.items[row->type].holder);
+	if (!row->any_size)
+		hsnap_add_type_name(to, snapshot, row->type);
+	else
+		hsnap_line_addf(to, "%s%s%s", HSNAP_LABEL_ANY_SIZE, *holder ? " " : "", holder);
+}
+
 static bool by_count(const struct hsnap_diff_view *view)
 {
 	return view->emit->options->by == HSNAP_BY_COUNT;
@@ -205,7 +215,7 @@ static void add_row(const struct hsnap_diff_view *view, const struct columns *co
 	struct hsnap_table_row *to = hsnap_table_add(table);
 	struct numbers numbers = { row->bytes_delta, row->count_delta, diff->bytes + row->first, diff->count + row->first };
 	set_numbers(view, columns, table, to, &numbers, whole);
-	hsnap_add_type_name(&name, snapshot, row->type);
+	hsnap_add_growth_name(&name, view, row);
 	hsnap_table_set(table, to, columns->num - 1, hsnap_line_text(&name));
 	bool pool = hsnap_is_label(snapshot, row->type);
 	if (pool && row->items_delta)
@@ -243,7 +253,7 @@ static bool find_twins(const struct hsnap_diff_view *view, bool *twin)
 		/* The states of one type are twins of each other only in name. */
 		keys[i] = (uint64_t)row->snapshot << 32 | row->type;
 		starts[i] = text.num;
-		hsnap_add_type_name(&text, view->snapshots[row->snapshot], row->type);
+		hsnap_add_growth_name(&text, view, row);
 		hsnap_line_add_len(&text, "", 1);
 	}
 	for (size_t i = 0; i < num && !text.failed; i++)

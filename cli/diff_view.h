@@ -13,6 +13,9 @@ struct hsnap_diff_view {
 	const char *const *paths;
 };
 
+/* As hsnap_add_type_name(); a label of all sizes has none. */
+void hsnap_add_growth_name(struct hsnap_line *to, const struct hsnap_diff_view *view, const struct hsnap_growth *row);
+
 /* false: out of memory. */
 bool hsnap_diff_print(const struct hsnap_diff_view *view);
 bool hsnap_diff_emit(const struct hsnap_diff_view *view);

@@ -23,9 +23,12 @@ static void add_name(struct hsnap_line *to, const struct hsnap_leaks_view *view,
 	hsnap_line_deinit(&name);
 }
 
-/* ", 48 bytes each"; ", 40 to 56 bytes each"; ", 48 bytes" of one. */
-static void add_sizes(struct hsnap_line *to, uint64_t count, uint64_t least, uint64_t most)
+/* ", 48 bytes each"; ", 40 to 56 bytes each"; ", 48 bytes" of one.  A label that is of one size says so itself. */
+static void add_sizes(struct hsnap_line *to, const struct hsnap_leaks_view *view, hsnap_type_id type, uint64_t count,
+		      uint64_t least, uint64_t most)
 {
+	if (view->snapshot->types.items[type].kind == HSNAP_TYPE_LABEL && !hsnap_label_any_size(view->snapshot, type) && least == most)
+		return;
 	hsnap_line_add(to, ", ");
 	if (least != most)
 		hsnap_line_addf(to, "%s to ", hsnap_grouped(least).text);
@@ -48,7 +51,7 @@ static void fill_drag(const struct hsnap_leaks_view *view, const struct hsnap_le
 				hsnap_grouped(drag->max).text);
 	/* The way says what a holder would. */
 	add_name(&line->type, view, drag->type, hsnap_is_label(view->snapshot, drag->type));
-	add_sizes(&line->type, drag->count, drag->least, drag->most);
+	add_sizes(&line->type, view, drag->type, drag->count, drag->least, drag->most);
 	hsnap_line_add(&line->count, hsnap_grouped(drag->count).text);
 	line->bytes = drag->bytes;
 	line->weak = drag->weak;
@@ -110,7 +113,7 @@ static void print_group(const struct hsnap_leaks_view *view, const struct hsnap_
 	struct hsnap_line line = { 0 };
 	hsnap_line_addf(&line, "\n%zu.  %s %s ", index + 1, hsnap_grouped(group->heads).text, view->emit->symbols->times);
 	add_name(&line, view, group->type, true);
-	add_sizes(&line, group->heads, group->least, group->most);
+	add_sizes(&line, view, group->type, group->heads, group->least, group->most);
 	if (group->count > group->heads)
 		hsnap_line_addf(&line, "; with what hangs on %s %s", group->heads > 1 ? "them" : "it",
 				hsnap_plural(group->count, "block").text);

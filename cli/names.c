@@ -117,13 +117,19 @@ void hsnap_add_type_place(struct hsnap_line *to, const struct hsnap_emit *emit,
 	hsnap_line_deinit(&source);
 }
 
+void hsnap_emit_type_named(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot, hsnap_type_id type,
+			   const char *name)
+{
+	bool label = hsnap_is_label(snapshot, type);
+	hsnap_emit_string_or_null(emit, "type", label ? "" : name);
+	hsnap_emit_string_or_null(emit, "label", label ? name : "");
+}
+
 void hsnap_emit_type(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot, hsnap_type_id type)
 {
 	struct hsnap_line name = { 0 };
 	hsnap_add_type_name(&name, snapshot, type);
-	bool label = hsnap_is_label(snapshot, type);
-	hsnap_emit_string_or_null(emit, "type", label ? "" : hsnap_line_text(&name));
-	hsnap_emit_string_or_null(emit, "label", label ? hsnap_line_text(&name) : "");
+	hsnap_emit_type_named(emit, snapshot, type, hsnap_line_text(&name));
 	hsnap_line_deinit(&name);
 }
 

@@ -31,6 +31,9 @@ void hsnap_add_type_place(struct hsnap_line *to, const struct hsnap_emit *emit,
 
 /* The fields that say which type a row is about: type, label. */
 void hsnap_emit_type(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot, hsnap_type_id type);
+/* The same where the name is another than the type's own. */
+void hsnap_emit_type_named(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot, hsnap_type_id type,
+			   const char *name);
 /* The fields of one call frame: function, source, module, offset. */
 void hsnap_emit_frame(struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot, const struct hsnap_frame *frame);
 /* An array of call frames, innermost first. */

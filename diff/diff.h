@@ -19,7 +19,7 @@ struct hsnap_growth {
 	uint32_t snapshot;   /* the last one that has the type: its texts say the name … */
 	hsnap_type_id type;  /* … of this type */
 	uint8_t state;       /* HSNAP_LIVE or HSNAP_UNREACHABLE */
-	bool any_size;       /* a label for all sizes of a place: the name is of the last one that has it so */
+	bool any_size;       /* a label of all sizes of a place, "bytes in …", whatever the type's own name is */
 	uint32_t first;      /* into the columns: entry `first + i` is of snapshot i */
 	int64_t bytes_delta; /* last less first, in bytes */
 	int64_t count_delta; /* in blocks */
@@ -41,7 +41,7 @@ enum hsnap_diff_order { HSNAP_DIFF_BY_BYTES, HSNAP_DIFF_BY_COUNT };
 
 /**
  * Match the types of all snapshots by hsnap_type_identity() and state, and subtract.  Labels of a place that any
- * of the snapshots has no sizes of are one row.
+ * of the snapshots has no sizes of are one row, and those of one where sizes went and others came.
  *
  * Rows come in order of growth from the first to the last, greatest first; ties by
  * the other growth, then by name.  Unchanged and shrunk ones are there too.
@@ -56,6 +56,9 @@ HSNAP_CHECKED enum hsnap_code hsnap_diff_init(const struct hsnap_snapshot *const
 					      enum hsnap_diff_order order, struct hsnap_diff *ret,
 					      struct hsnap_error *err);
 void hsnap_diff_deinit(struct hsnap_diff *diff);
+
+/* Of the row, as hsnap_type_identity(); `snapshot` is the row's. */
+char *hsnap_growth_identity(const struct hsnap_snapshot *snapshot, const struct hsnap_growth *row);
 
 /* later - earlier, cut to what an int64_t holds. */
 int64_t hsnap_difference(uint64_t later, uint64_t earlier);

@@ -11,7 +11,7 @@ struct key {
 	char *identity;
 	uint32_t snapshot, row;
 	uint8_t state;
-	bool any_size; /* a label for all sizes of a place */
+	bool any_size; /* a label of all sizes of a place */
 };
 
 struct keys hsnap_vec_body(struct key);
@@ -61,40 +61,94 @@ static enum hsnap_code collect(const struct hsnap_snapshot *const *snapshots, si
 	return HSNAP_OK;
 }
 
-static int compare_texts(const void *a, const void *b)
+/* A label of one size, and the identity that all sizes of its place have together. */
+struct sized {
+	char *place;
+	const char *identity;
+	size_t key;
+};
+
+struct sizes hsnap_vec_body(struct sized);
+
+static void free_sizes(struct sizes *sizes)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	for (size_t i = 0; i < sizes->num; i++)
+		free(sizes->items[i].place);
+	hsnap_vec_deinit(sizes);
 }
 
-struct texts hsnap_vec_body(const char *);
-
-static void free_texts(struct texts *texts)
+static int compare_sized(const void *a, const void *b)
 {
-	hsnap_vec_deinit(texts);
+	const struct sized *x = a, *y = b;
+	int order = strcmp(x->place, y->place);
+	return order ? order : strcmp(x->identity, y->identity);
 }
 
-/* A place whose labels have a row a size in the one snapshot and one row in another has one row in all. */
-static enum hsnap_code fold_sizes(const struct hsnap_snapshot *const *snapshots, struct keys *keys,
+static bool list_sizes(const struct hsnap_snapshot *const *snapshots, const struct keys *keys, struct sizes *ret)
+{
+	for (size_t i = 0; i < keys->num; i++) {
+		const struct key *key = &keys->items[i];
+		const struct hsnap_snapshot *snapshot = snapshots[key->snapshot];
+		struct sized sized = { .identity = key->identity, .key = i };
+		if (!hsnap_label_any_identity(snapshot, snapshot->rows.items[key->row].type, &sized.place))
+			return false;
+		if (key->any_size)
+			sized.place = strdup(key->identity);
+		if (key->any_size && !sized.place)
+			return false;
+		if (sized.place && !hsnap_vec_push(ret, sized)) {
+			free(sized.place);
+			return false;
+		}
+	}
+	if (ret->num)
+		qsort(ret->items, ret->num, sizeof(*ret->items), compare_sized);
+	return true;
+}
+
+/*
+ * Has the place of the sizes [first, end) one row?  It has if it has one in any of the snapshots, and if sizes went
+ * and others came: a block that is made anew, longer, has not gone.  No place is the same to nobody.
+ */
+static bool is_one_row(const struct keys *keys, const struct sized *first, const struct sized *end, uint32_t last,
+		       bool placed)
+{
+	bool any = false, gone = false, came = false;
+	while (first < end) {
+		const char *identity = first->identity;
+		bool before = false, after = false;
+		for (; first < end && !strcmp(first->identity, identity); first++) {
+			const struct key *key = &keys->items[first->key];
+			any |= key->any_size;
+			before |= !key->snapshot;
+			after |= key->snapshot == last;
+		}
+		gone |= before && !after;
+		came |= after && !before;
+	}
+	return any || (placed && gone && came);
+}
+
+static enum hsnap_code fold_sizes(const struct hsnap_snapshot *const *snapshots, size_t num, struct keys *keys,
 				  struct hsnap_error *err)
 {
-	hsnap_auto(free_texts) struct texts places = { 0 };
-	hsnap_auto(hsnap_freep) char *any = NULL;
-	for (size_t i = 0; i < keys->num; i++)
-		if (keys->items[i].any_size && !hsnap_vec_push(&places, keys->items[i].identity))
-			return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the types");
-	if (!places.num)
-		return HSNAP_OK;
-	qsort(places.items, places.num, sizeof(*places.items), compare_texts);
-	for (size_t i = 0; i < keys->num; i++) {
-		struct key *key = &keys->items[i];
+	hsnap_auto(free_sizes) struct sizes sizes = { 0 };
+	if (!list_sizes(snapshots, keys, &sizes))
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the types");
+	for (size_t first = 0, end; first < sizes.num; first = end) {
+		for (end = first + 1; end < sizes.num && !strcmp(sizes.items[end].place, sizes.items[first].place); end++)
+			;
+		const struct key *key = &keys->items[sizes.items[first].key];
 		const struct hsnap_snapshot *snapshot = snapshots[key->snapshot];
-		free(any);
-		if (!hsnap_label_any_identity(snapshot, snapshot->rows.items[key->row].type, &any))
-			return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory for the types");
-		if (!any || !bsearch(&any, places.items, places.num, sizeof(*places.items), compare_texts))
-			continue;
-		free(key->identity);
-		key->identity = hsnap_take(any);
+		hsnap_string holder = snapshot->types.items[snapshot->rows.items[key->row].type].holder;
+		bool fold = is_one_row(keys, sizes.items + first, sizes.items + end, (uint32_t)num - 1,
+				       hsnap_text(snapshot, holder)[0]);
+		for (size_t i = first; i < end && fold; i++) {
+			struct key *part = &keys->items[sizes.items[i].key];
+			free(part->identity);
+			part->identity = hsnap_take(sizes.items[i].place);
+			part->any_size = true;
+		}
 	}
 	return HSNAP_OK;
 }
@@ -135,16 +189,14 @@ static void decide_basis(const struct hsnap_snapshot *const *snapshots, size_t n
 		diff->basis = HSNAP_BASIS_USABLE;
 }
 
-/* Sum one row of a snapshot into its column.  The name is the last snapshot's; of labels the one for all sizes. */
+/* Sum one row of a snapshot into its column. */
 static void add_row(struct hsnap_diff *diff, struct hsnap_growth *growth, const struct key *key,
 		    const struct hsnap_row *row)
 {
 	uint64_t bytes = diff->mixed ? row->usable : row->bytes;
-	if (!growth->any_size || key->any_size) {
-		growth->snapshot = key->snapshot;
-		growth->type = row->type;
-		growth->any_size = key->any_size;
-	}
+	growth->snapshot = key->snapshot;
+	growth->type = row->type;
+	growth->any_size = key->any_size;
 	diff->bytes[growth->first + key->snapshot] += bytes;
 	diff->count[growth->first + key->snapshot] += row->count;
 	diff->items[growth->first + key->snapshot] += row->items;
@@ -174,6 +226,8 @@ static const char *text_of(const struct ranking *ranking, const struct hsnap_gro
 {
 	const struct hsnap_snapshot *snapshot = ranking->snapshots[row->snapshot];
 	const struct hsnap_type *type = &snapshot->types.items[row->type];
+	if (!holder && row->any_size)
+		return HSNAP_LABEL_ANY_SIZE;
 	return hsnap_text(snapshot, holder ? type->holder : type->name);
 }
 
@@ -200,7 +254,7 @@ enum hsnap_code hsnap_diff_init(const struct hsnap_snapshot *const *snapshots, s
 	hsnap_auto(free_keys) struct keys keys = { 0 };
 	enum hsnap_code code = collect(snapshots, num, &keys, err);
 	if (!code)
-		code = fold_sizes(snapshots, &keys, err);
+		code = fold_sizes(snapshots, num, &keys, err);
 	if (code)
 		return code;
 	if (keys.num)
@@ -225,6 +279,14 @@ enum hsnap_code hsnap_diff_init(const struct hsnap_snapshot *const *snapshots, s
 		qsort_r(diff.rows.items, diff.rows.num, sizeof(*diff.rows.items), compare_growth, &ranking);
 	*ret = diff;
 	return HSNAP_OK;
+}
+
+char *hsnap_growth_identity(const struct hsnap_snapshot *snapshot, const struct hsnap_growth *row)
+{
+	char *any = NULL;
+	if (row->any_size && !hsnap_label_any_identity(snapshot, row->type, &any))
+		return NULL;
+	return any ? any : hsnap_type_identity(snapshot, row->type);
 }
 
 static int compare_deltas(const void *a, const void *b)

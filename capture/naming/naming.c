@@ -135,9 +135,9 @@ enum hsnap_code hsnap_name_and_connect(const struct hsnap_target *target, const 
 
 uint64_t hsnap_naming_need(uint64_t num_blocks, uint64_t copy)
 {
-	/* Claims, bodies, what was tried and what is to be done: beside all of the copy.  Then claims, nodes
-	 * and two forms of the edges, of which one goes as the other comes. */
-	uint64_t early = num_blocks * (12 + 4 + 2 * 4 + 4), late = num_blocks * (12 + 4 + 4 + 28 + 2 + 3 * 8 + 8);
+	/* Claims, bodies, headers, what was tried and what is to be done: beside all of the copy.  Then claims, headers,
+	 * nodes and two forms of the edges, of which one goes as the other comes. */
+	uint64_t early = num_blocks * (12 + 4 + 1 + 2 * 4 + 4), late = num_blocks * (12 + 4 + 1 + 4 + 28 + 2 + 3 * 8 + 8);
 	uint64_t later = late > copy ? late - copy : 0;
 	return early > later ? early : later;
 }

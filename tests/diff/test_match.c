@@ -40,6 +40,12 @@ static const struct {
 	  { "g>a g>b", "g>a g>b g>c" }, "48 bytes live +48 +1|bytes live +0 +0" },
 	{ "sizes of each state", { "", "" }, { SIZES, ALL_SIZES }, { "g>a", "g>b" },
 	  "bytes live +16 +0|bytes unreachable -16 +0" },
+	{ "a block that is made anew, longer", { "", "" }, { "a:label:48_bytes^in_S.x/48", "a:label:64_bytes^in_S.x/64" },
+	  { "g>a", "g>a" }, "bytes live +16 +0" },
+	{ "sizes that only come, and one that stays", { "", "" }, { "a:label:48_bytes^in_S.x/48", SIZES }, { "g>a", "g>a g>b" },
+	  "64 bytes live +64 +1|48 bytes live +0 +0" },
+	{ "what has no place is not made anew", { "", "" }, { "a:label:2048_bytes/2048", "a:label:4096_bytes/4096" }, { "", "" },
+	  "4096 bytes unreachable +4096 +1|2048 bytes unreachable -2048 -1" },
 	{ "few sizes in both", { "", "" }, { SIZES, SIZES }, { "g>a g>b", "g>a g>b" },
 	  "48 bytes live +0 +0|64 bytes live +0 +0" },
 	{ "without a place small sizes are rows in any case", { "", "" },
@@ -74,7 +80,7 @@ static void rows_to_text(const struct hsnap_diff *diff, const struct hsnap_snaps
 		const struct hsnap_growth *row = &diff->rows.items[i];
 		const struct hsnap_snapshot *s = snapshots[row->snapshot];
 		sprintf(text + strlen(text), "%s%s %s %+lld %+lld", i ? "|" : "",
-			hsnap_text(s, s->types.items[row->type].name), hsnap_state_name(row->state),
+			row->any_size ? HSNAP_LABEL_ANY_SIZE : hsnap_text(s, s->types.items[row->type].name), hsnap_state_name(row->state),
 			(long long)row->bytes_delta, (long long)row->count_delta);
 	}
 }

@@ -10,6 +10,9 @@
  *	scalars N BYTES                        of those with a name: runs of scalars
  *	checked N RIGHT VAGUE WRONG            exact and proved names that a witness says something of
  *	inferred-checked N RIGHT VAGUE WRONG   the same of inferred ones
+ *	items N BYTES                          objects seen in pools: their bytes count as their names are sure, and what is
+ *	                                       left of their blocks as those are; where a witness knows of objects in a
+ *	                                       block they are checked with the rest, and are wrong where he has none
  *	unfit N                                lines of TRUTH that lie in no live block
  *
  * then the N (10) most common of the wrong names, `wrong N BYTES CONFIDENCE EVIDENCE ADDRESS "said" is "true"`, inferred
@@ -54,7 +57,7 @@ struct pair {
 struct judge {
 	const struct hsnap_snapshot *snapshot;
 	struct truth truth;
-	struct sum all, by_confidence[HSNAP_NUM_CONFIDENCES], scalars;
+	struct sum all, by_confidence[HSNAP_NUM_CONFIDENCES], scalars, items;
 	struct score firm, inferred; /* firm: exact and proved */
 	struct pair *pairs;
 	uint64_t unfit;
@@ -169,6 +172,53 @@ static struct pair *pair_of(struct judge *judge, hsnap_node_id node, const struc
 	return pair;
 }
 
+/* Does the witness have such an object at the address?  The next line is looked for from *line on. */
+static enum verdict ask_item(const struct judge *judge, const struct hsnap_pool *pool, uint64_t address, size_t *line, size_t last)
+{
+	const struct truth_line *lines = judge->truth.lines.items;
+	while (*line < last && lines[*line].address < address)
+		++*line;
+	if (*line == last || lines[*line].address != address)
+		return VERDICT_WRONG;
+	return ask(judge, &(struct pair_key){ .said = pool->type, .type = lines[*line].type,
+					      .single = lines[*line].size == size_of(judge, type_of(judge, pool->type)) });
+}
+
+static void print_item(const struct judge *judge, const struct hsnap_pool *pool, uint64_t address)
+{
+	fprintf(judge->wrong, "wrong 1 %" PRIu64 " %s %s 0x%" PRIx64 " ", pool->size,
+		hsnap_confidence_name(hsnap_evidence_confidence((enum hsnap_evidence)pool->evidence)),
+		hsnap_evidence_name((enum hsnap_evidence)pool->evidence), address);
+	print_name(judge, judge->wrong, pool->type);
+	fputs(" in a pool\n", judge->wrong);
+}
+
+/* The objects of a pool; the bytes that they take of its block. */
+static uint64_t score_items(struct judge *judge, hsnap_node_id node, size_t first, size_t last)
+{
+	const struct hsnap_graph *graph = &judge->snapshot->graph;
+	const struct hsnap_pool *pool = hsnap_pool_of(graph, node);
+	enum hsnap_confidence confidence = pool ? hsnap_evidence_confidence((enum hsnap_evidence)pool->evidence) : HSNAP_UNKNOWN;
+	if (!pool || confidence <= hsnap_node_confidence(graph, node))
+		return 0;
+	uint64_t bytes = pool->size * pool->num_items, start = graph->address[node] + pool->header + pool->first;
+	struct score *score = confidence > HSNAP_INFERRED ? &judge->firm : &judge->inferred;
+	for (uint32_t i = 0; i < pool->num_items && first < last; i++) {
+		uint64_t address = start + pool->stride * graph->items.items[pool->first_item + i];
+		size_t line = first;
+		enum verdict verdict = ask_item(judge, pool, address, &line, last);
+		score->checked++;
+		score->verdicts[verdict]++;
+		if (verdict == VERDICT_WRONG && judge->wrong)
+			print_item(judge, pool, address);
+		first = line < last ? line : first;
+	}
+	judge->items.blocks += pool->num_items;
+	judge->items.bytes += bytes;
+	judge->by_confidence[confidence].bytes += bytes;
+	return bytes;
+}
+
 static void add(struct sum *sum, uint64_t bytes)
 {
 	sum->blocks++;
@@ -197,6 +247,7 @@ static bool score_block(struct judge *judge, hsnap_node_id node)
 		return true;
 	}
 	add(&judge->all, bytes);
+	bytes -= score_items(judge, node, first, last);
 	add(&judge->by_confidence[confidence], bytes);
 	if (confidence >= HSNAP_INFERRED && are_scalars(judge, type_of(judge, graph->type[node])))
 		add(&judge->scalars, bytes);
@@ -256,6 +307,7 @@ static void print_all(struct judge *judge, unsigned top)
 	for (int c = HSNAP_NUM_CONFIDENCES - 1; c >= 0; c--)
 		print_sum(hsnap_confidence_name((enum hsnap_confidence)c), &judge->by_confidence[c]);
 	print_sum("scalars", &judge->scalars);
+	print_sum("items", &judge->items);
 	print_score("checked", &judge->firm);
 	print_score("inferred-checked", &judge->inferred);
 	printf("unfit %" PRIu64 "\n", judge->unfit);

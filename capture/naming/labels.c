@@ -91,7 +91,8 @@ static bool is_label(const struct hsnap_claim *claim)
 static const struct hsnap_slab *pool_of(const struct labels *labels, uint32_t b)
 {
 	const struct hsnap_claim *claim = &labels->work->claims[b];
-	return !claim->type || claim->evidence == HSNAP_EVIDENCE_TOLD ? hsnap_slab_of(labels->work, b) : NULL;
+	bool bytes = claim->form == HSNAP_FORM_BYTES && claim->evidence < HSNAP_EVIDENCE_CONTAINER;
+	return !claim->type || bytes ? hsnap_slab_of(labels->work, b) : NULL;
 }
 
 /* "in DictNode.key", else "from parse_line", else "". */
@@ -256,6 +257,8 @@ static bool set_type(struct labels *labels, uint32_t b, hsnap_type_id *ret)
 static enum hsnap_confidence confidence_of(const struct labels *labels, uint32_t b)
 {
 	const struct hsnap_claim *claim = &labels->work->claims[b];
+	if (pool_of(labels, b))
+		return HSNAP_LABEL;
 	if (!claim->type)
 		return labels->where[b] ? HSNAP_LABEL : HSNAP_UNKNOWN;
 	return hsnap_claim_confidence(claim);

@@ -50,6 +50,18 @@ static bool is_layout(const struct hsnap_work *work, const struct hsnap_pool_lay
 			   layout->live_at <= stride - bytes));
 }
 
+bool hsnap_add_declared(struct hsnap_work *work, struct hsnap_slab *take_slab)
+{
+	bool is_new = false;
+	uint32_t *known = hsnap_keymap_at(&work->declared_blocks, (struct hsnap_key){ take_slab->block, 0 }, &is_new);
+	if (!known || !is_new || !hsnap_vec_push(&work->declared, *take_slab)) {
+		slab_deinit(take_slab);
+		return known && !is_new;
+	}
+	*known = true;
+	return true;
+}
+
 bool hsnap_declare_pool(struct hsnap_work *work, uint32_t b, const struct hsnap_pool_layout *layout, bool *ret_fits)
 {
 	uint64_t room = hsnap_object_room(work, b), size = hsnap_dtype(work->symbols, layout->type)->size;
@@ -60,40 +72,28 @@ bool hsnap_declare_pool(struct hsnap_work *work, uint32_t b, const struct hsnap_
 		*ret_fits = fits;
 	if (!fits)
 		return true;
-	bool is_new;
-	uint32_t *known = hsnap_keymap_at(&work->declared_blocks, (struct hsnap_key){ b, 0 }, &is_new);
-	if (!known)
-		return false;
-	if (!is_new)
-		return true;
-	*known = true;
 	struct hsnap_slab slab = { .block = b, .type = work->plans.same[layout->type], .first = layout->first, .stride = stride,
 				   .evidence = HSNAP_EVIDENCE_USER, .num = (uint32_t)((room - layout->first) / stride) };
 	slab.size = hsnap_dtype(work->symbols, layout->type)->flags & HSNAP_DTYPE_FLEXIBLE ? stride : size;
 	slab.items = calloc(slab.num / 64 + 1, sizeof(*slab.items));
-	if (!slab.items || !hsnap_vec_push(&work->declared, slab)) {
-		slab_deinit(&slab);
-		return false;
-	}
-	struct hsnap_slab *kept = &work->declared.items[work->declared.num - 1];
-	for (uint32_t p = 0; p < kept->num; p++) {
-		if (!is_live(work, layout, start + kept->first + p * stride))
+	for (uint32_t p = 0; p < slab.num && slab.items; p++) {
+		if (!is_live(work, layout, start + slab.first + p * stride))
 			continue;
-		kept->items[p / 64] |= (uint64_t)1 << p % 64;
-		kept->num_items++;
+		slab.items[p / 64] |= (uint64_t)1 << p % 64;
+		slab.num_items++;
 	}
-	return true;
+	return slab.items && hsnap_add_declared(work, &slab);
 }
 
 void hsnap_each_declared(struct hsnap_work *work, size_t *taken,
-			 void (*add)(void *context, uint32_t block, hsnap_dtype_id type, uint64_t address), void *context)
+			 void (*add)(void *context, const struct hsnap_slab *slab, uint64_t address), void *context)
 {
 	for (; *taken < work->declared.num; ++*taken) {
 		const struct hsnap_slab slab = work->declared.items[*taken];
 		uint64_t start = hsnap_object_start(work, slab.block) + slab.first;
 		for (uint32_t p = 0; p < slab.num; p++)
 			if (slab.items[p / 64] >> p % 64 & 1)
-				add(context, slab.block, slab.type, start + p * slab.stride);
+				add(context, &slab, start + p * slab.stride);
 	}
 }
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "capture/naming/claims.h"
+#include "capture/naming/freed.h"
 #include "capture/naming/inferred.h"
 #include "capture/naming/landings.h"
 #include "capture/naming/owned.h"
@@ -562,11 +563,11 @@ static void take_odd(struct push *push)
 	}
 }
 
-static void add_declared(void *context, uint32_t b, hsnap_dtype_id type, uint64_t address)
+static void add_declared(void *context, const struct hsnap_slab *slab, uint64_t address)
 {
 	struct push *push = context;
-	push->sure = true;
-	note_part(push, b, type, address);
+	push->sure = hsnap_evidence_confidence((enum hsnap_evidence)slab->evidence) > HSNAP_INFERRED;
+	note_part(push, slab->block, slab->type, address);
 }
 
 /* Objects in blocks that have no name by now: their pointers are declared as well. */
@@ -723,6 +724,10 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 		code = infer(&push, err);
 	if (!code)
 		code = take_landings(&push, err);
+	if (!code)
+		code = hsnap_find_freed(work, err);
+	if (!code)
+		settle(&push);
 	if (!code)
 		code = hsnap_find_slabs(work, err);
 	if (code)

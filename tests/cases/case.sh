@@ -53,6 +53,7 @@ ask() {
 	answer=$1-$2-$3.json
 	case $1 in
 	diff) say "$answer" diff --json "$ask_first" "$ask_last" ;;
+	expanded) say "$answer" diff --expand --json "$ask_first" "$ask_last" ;;
 	show | leaks) say "$answer" "$1" --json "$ask_last" ;;
 	why) answer=why.json && rm -f why.json && say why.json why --json "$4" "$ask_last" ;;
 	one)

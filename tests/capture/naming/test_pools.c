@@ -71,3 +71,87 @@ ParameterizedTest(size_t *number, pools, found)
 	cr_expect(strstr(world_rows(w), row->rows), "%s: want %s, got %s", row->name, row->rows, w->text);
 	world_destroy(w);
 }
+
+/* ---- lists of free objects ---- */
+
+struct freed {
+	const char *name;
+	const char *free;  /* numbers of places in order of the list, 16 in each of two pages */
+	uint64_t end;      /* where the last leads: 0, or 1 + a number */
+	bool pointer;      /* the type has a pointer where the list's links are */
+	bool stray;        /* a third page is on the list that no slab leads to */
+	bool two;          /* a second list of the same owner */
+	const char *rows;
+};
+
+#define FREE "1 2 3 17 18 19 20 21"
+
+static const struct freed freed_rows[] = {
+	{ "what is not free is in use, but for what is blank", FREE, 0, false, false, false, "2 pool of Ctx in Slab.objects inferred 21 seen" },
+	{ "seven are no list", "1 2 3 17 18 19 20", 0, false, false, false, "2 char[] in Slab.objects proved" },
+	{ "without an end", FREE, 3, false, false, false, "2 char[] in Slab.objects proved" },
+	{ "into a place between", FREE, 1000, false, false, false, "2 char[] in Slab.objects proved" },
+	{ "of a type that begins with a pointer", FREE, 0, true, false, false, "2 char[] in Slab.objects proved" },
+	{ "into a page of nobody", FREE, 0, false, true, false, "2 char[] in Slab.objects proved" },
+	{ "two lists of one owner", FREE, 0, false, false, true, "2 char[] in Slab.objects proved" },
+};
+
+static hsnap_dtype_id make_pool_types(struct world *w, const struct basics *t, bool pointer)
+{
+	hsnap_dtype_id ctx = world_type(w, "Ctx", STRUCT, 32), slab = world_type(w, "Slab", STRUCT, 16);
+	hsnap_dtype_id pool = world_type(w, "Pool", STRUCT, 24);
+	MEMBERS(w, ctx, { "id", 0, pointer ? t->node_pointer : t->number }, { "state", 8, t->number });
+	MEMBERS(w, slab, { "next", 0, world_pointer(w, slab) }, { "objects", 8, t->byte_pointer });
+	MEMBERS(w, pool, { "free", 0, t->void_pointer }, { "slabs", 8, world_pointer(w, slab) }, { "other", 16, t->void_pointer });
+	world_landing(w, pool, 0, ctx);
+	world_landing(w, pool, 16, ctx);
+	return pool;
+}
+
+/* Where the place of a number is. */
+static uint64_t place_of(const uint64_t pages[3], uint64_t number)
+{
+	return number >= 1000 ? pages[0] + 8 : pages[number / 16] + number % 16 * 32;
+}
+
+static void link_list(struct world *w, uint64_t head, const uint64_t pages[3], const char *places, uint64_t end)
+{
+	char *rest;
+	for (; *places; places = *rest ? rest + 1 : rest) {
+		uint64_t at = place_of(pages, strtoull(places, &rest, 10));
+		world_set(w, head, at);
+		head = at;
+	}
+	world_set(w, head, end ? place_of(pages, end - 1) : 0);
+}
+
+Test(pools, that_know_their_free_objects)
+{
+	for (size_t i = 0; i < sizeof(freed_rows) / sizeof(*freed_rows); i++) {
+		const struct freed *row = &freed_rows[i];
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		world_variable(w, "g_pool", WORLD_DATA, make_pool_types(w, &t, row->pointer));
+		uint64_t slabs[2] = { world_block(w, 16, 0), world_block(w, 16, 0) };
+		uint64_t pages[3] = { world_block(w, 516, 0), world_block(w, 516, 0), world_block(w, 516, 0) };
+		world_set(w, WORLD_DATA + 8, slabs[0]);
+		world_set(w, slabs[0], slabs[1]);
+		for (unsigned p = 0; p < 2; p++)
+			world_set(w, slabs[p] + 8, pages[p]);
+		for (unsigned n = 0; n < 29; n++) /* the last three have never been handed out */
+			world_set(w, place_of(pages, n) + 8, 0x1000 + n);
+		link_list(w, WORLD_DATA, pages, row->free, row->end);
+		if (row->stray)
+			link_list(w, place_of(pages, 21), pages, "33", 0);
+		if (row->two)
+			link_list(w, WORLD_DATA + 16, pages, "4 5 6 7 8 9 10 11 12", 0);
+		world_name(w);
+		char text[sizeof(w->text) + 32];
+		const struct hsnap_row *first = &w->snapshot->rows.items[0];
+		snprintf(text, sizeof(text), "%s", world_rows(w));
+		if (first->items)
+			snprintf(text, sizeof(text), "%.*s %llu seen", (int)strcspn(w->text, ";"), w->text, (unsigned long long)first->items);
+		cr_expect(!strncmp(text, row->rows, strlen(row->rows)), "%s: want %s, got %s", row->name, row->rows, text);
+		world_destroy(w);
+	}
+}

@@ -105,14 +105,27 @@ static bool is_same(const struct hsnap_symbols *symbols, hsnap_dtype_id a, hsnap
 	return x->size == y->size && x->line == y->line && x->kind == y->kind && x->unit == y->unit;
 }
 
+/* "src/dict.h" of "/build/src/dict.h". */
+static const char *last_two(const char *path)
+{
+	const char *at = hsnap_last_part(path);
+	if (at > path)
+		at--;
+	while (at > path && at[-1] != '/')
+		at--;
+	return at;
+}
+
 static void refuse_several(struct hsnap_binder *binder, hsnap_dtype_id one, hsnap_dtype_id other)
 {
 	const struct hsnap_symbols *symbols = binder->symbols;
 	const struct hsnap_dtype *a = hsnap_dtype(symbols, one), *b = hsnap_dtype(symbols, other);
 	const char *name = hsnap_bind_text(binder, binder->rule->held.name);
-	const char *first = hsnap_last_part(hsnap_str(&symbols->strings, a->unit));
-	hsnap_bind_refuse(binder, "'%s' is several types: of %s:%" PRIu32 " and of %s:%" PRIu32, name, first, a->line,
-			  hsnap_last_part(hsnap_str(&symbols->strings, b->unit)), b->line);
+	const char *first = hsnap_str(&symbols->strings, a->unit), *second = hsnap_str(&symbols->strings, b->unit);
+	bool alike = !strcmp(hsnap_last_part(first), hsnap_last_part(second));
+	first = alike ? last_two(first) : hsnap_last_part(first);
+	second = alike ? last_two(second) : hsnap_last_part(second);
+	hsnap_bind_refuse(binder, "'%s' is several types: of %s:%" PRIu32 " and of %s:%" PRIu32, name, first, a->line, second, b->line);
 	hsnap_bind_hint(binder, "say which: %s@%s", name, first);
 }
 
@@ -193,7 +206,7 @@ static uint64_t find_at(struct hsnap_binder *binder, hsnap_dtype_id held)
 		}
 		offset += named.offset;
 	}
-	if (!binder->code && held && offset > hsnap_dtype(binder->symbols, held)->size) {
+	if (!binder->code && held && rule->form == HSNAP_RULE_ONE && offset > hsnap_dtype(binder->symbols, held)->size) {
 		hsnap_bind_refuse(binder, "%" PRIu64 " bytes are more than a '%s' has", offset, hsnap_bind_text(binder, rule->held.name));
 		hsnap_bind_hint(binder, "it has %" PRIu64, hsnap_dtype(binder->symbols, held)->size);
 	}
@@ -268,8 +281,8 @@ static void bind_one(struct hsnap_binder *binder, hsnap_dtype_id type)
 	if (!type)
 		bound.made = find_made(bounds, rule->type.name);
 	bound.held_made = find_made(bounds, rule->held.name);
-	if (bound.held_made && (rule->held.stars || rule->form != HSNAP_RULE_ONE || rule->at.num)) {
-		hsnap_bind_refuse(binder, "'%s' may be several types: no array of it, and no member", hsnap_bind_text(binder, rule->held.name));
+	if (bound.held_made && (rule->held.stars || rule->form != HSNAP_RULE_ONE || rule->at.num || rule->extra != HSNAP_NO_EXPR)) {
+		hsnap_bind_refuse(binder, "'%s' may be several types: no array of it, no member, and nothing behind it", hsnap_bind_text(binder, rule->held.name));
 		hsnap_bind_hint(binder, "say it in its 'is' rules");
 	}
 	if (rule->kind == HSNAP_RULE_HOLDS)
@@ -281,6 +294,7 @@ static void bind_one(struct hsnap_binder *binder, hsnap_dtype_id type)
 	bound.place = hsnap_compile(binder, rule->place, &scope);
 	bound.pointers = hsnap_compile(binder, rule->pointers, &scope);
 	bound.count = hsnap_compile(binder, rule->count, &scope);
+	bound.extra = hsnap_compile(binder, rule->extra, &scope);
 	bound.when = hsnap_compile(binder, rule->when, &scope);
 	for (uint32_t i = 0; i < rule->num_owners; i++)
 		bound.owners |= 1u << (rule->first_owner + i);
@@ -335,6 +349,12 @@ static void add_owner(struct hsnap_binder *binder, struct hsnap_bound_owner owne
 		hsnap_bind_no_memory(binder);
 }
 
+static struct hsnap_program owner_program(struct hsnap_binder *binder, const struct hsnap_rule_owner *owner, hsnap_dtype_id type)
+{
+	struct hsnap_scope scope = { .base = type };
+	return hsnap_compile(binder, owner->when, &scope);
+}
+
 static void bind_owner(struct hsnap_binder *binder, uint32_t number)
 {
 	const struct hsnap_rule_owner *owner = &binder->rules->owners.items[number];
@@ -347,10 +367,12 @@ static void bind_owner(struct hsnap_binder *binder, uint32_t number)
 	free_later = list.items;
 	for (size_t i = 0; i < list.num && owner->path.num && !binder->code; i++)
 		if (follow_path(binder, &owner->path, list.items[i], &named, false))
-			add_owner(binder, (struct hsnap_bound_owner){ .type = list.items[i], .bit = number }, &named, &found);
+			add_owner(binder, (struct hsnap_bound_owner){ .type = list.items[i], .bit = number,
+				  .when = owner_program(binder, owner, list.items[i]) }, &named, &found);
 	if (!found && hsnap_find_variable(binder, owner->type.name, &variable) &&
 	    follow_path(binder, &owner->path, binder->symbols->variables.items[variable].type, &named, true))
-		add_owner(binder, (struct hsnap_bound_owner){ .variable = variable, .bit = number }, &named, &found);
+		add_owner(binder, (struct hsnap_bound_owner){ .variable = variable, .bit = number,
+			  .when = owner_program(binder, owner, binder->symbols->variables.items[variable].type) }, &named, &found);
 	if (found || binder->code)
 		return;
 	const char *name = hsnap_bind_text(binder, owner->type.name);

@@ -42,7 +42,7 @@ struct hsnap_bound {
 	hsnap_dtype_id held;                /* 0: `held_made` */
 	uint32_t made, held_made;           /* 1 + index into made */
 	uint64_t offset, stride, most;      /* of the first pointer in the object; most: pointers, 1 for a plain member */
-	struct hsnap_program place, pointers, count, when;
+	struct hsnap_program place, pointers, count, extra, when;
 	uint64_t at;                        /* the pointer leads so many bytes into the object */
 	uint32_t owners;                    /* a bit each; 0: whoever */
 };
@@ -62,6 +62,7 @@ struct hsnap_bound_owner {
 	uint32_t bit;
 	uint64_t offset;       /* in the type or the variable */
 	hsnap_dtype_id member; /* what stands there */
+	struct hsnap_program when;
 };
 
 struct hsnap_bounds {

@@ -59,6 +59,12 @@ enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t b, hsnap_dtype_id ty
 	return form == HSNAP_FORM_RUN && dtype->flags & HSNAP_DTYPE_POLYMORPHIC ? HSNAP_FORM_NONE : form;
 }
 
+uint64_t hsnap_most_rest(const struct hsnap_work *work, uint32_t b)
+{
+	const struct hsnap_block *block = &work->heap->blocks.items[b];
+	return hsnap_is_requested(work, block) ? 1 : is_mapped(block) ? PAGE : HSNAP_MOST_SLACK;
+}
+
 bool hsnap_is_odd(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type)
 {
 	const struct hsnap_block *block = &work->heap->blocks.items[b];

@@ -12,6 +12,9 @@
 /* Would an object of the type, or a run of them, fill the block?  NONE: no. */
 enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type);
 
+/* Bytes, exclusive, that a block may have beyond the size that was asked for. */
+uint64_t hsnap_most_rest(const struct hsnap_work *work, uint32_t block);
+
 /* Has the block the size that glibc gives to an object of the type, and 16 bytes more that it did not split off?
  * Only where the size asked for is not known; hsnap_fit() takes larger ones so anyway. */
 bool hsnap_is_odd(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type);

@@ -137,6 +137,10 @@ static void add_expr(struct compiler *compiler, uint32_t index)
 	case HSNAP_EXPR_ADDRESS:
 		add_address(compiler, expr);
 		break;
+	case HSNAP_EXPR_PEEK:
+		add_expr(compiler, expr->a);
+		add_op(compiler, (struct hsnap_op){ .kind = HSNAP_OP_LOAD, .size = (uint8_t)expr->value }, 0);
+		break;
 	case HSNAP_EXPR_NEGATE:
 	case HSNAP_EXPR_NOT:
 	case HSNAP_EXPR_INVERT:

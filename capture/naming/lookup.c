@@ -123,12 +123,19 @@ void hsnap_hint_member(struct hsnap_binder *binder, hsnap_dtype_id type, const c
 
 /* --- types --- */
 
+/* Is it that file: "dict.h", or as much of its path as tells it from others, "src/dict.h"? */
+static bool is_file(const char *path, const char *file)
+{
+	size_t len = strlen(path), tail = strlen(file);
+	return len >= tail && !strcmp(path + len - tail, file) && (len == tail || path[len - tail - 1] == '/');
+}
+
 static bool is_here(const struct hsnap_binder *binder, hsnap_dtype_id id, const struct hsnap_rule_type *wanted)
 {
 	const struct hsnap_dtype *dtype = hsnap_dtype(binder->symbols, id);
 	const char *file = hsnap_bind_text(binder, wanted->file);
 	return binder->open[dtype->module] &&
-	       (!*file || !strcmp(hsnap_last_part(hsnap_str(&binder->symbols->strings, dtype->unit)), file));
+	       (!*file || is_file(hsnap_str(&binder->symbols->strings, dtype->unit), file));
 }
 
 static void add_type(struct hsnap_binder *binder, struct hsnap_type_list *list, hsnap_dtype_id id)

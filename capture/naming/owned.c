@@ -91,6 +91,13 @@ static void see_kin(void *context, const struct hsnap_found *found)
 		mark(owning, b, owning->bits);
 }
 
+static bool holds_of(const struct hsnap_work *work, const struct hsnap_bound_owner *owner)
+{
+	struct hsnap_values values = { .target = work->target, .base = work->symbols->variables.items[owner->variable].address };
+	int64_t holds;
+	return hsnap_run_program(&work->user->bounds, owner->when, &values, &holds) && holds;
+}
+
 static void walk_variables(struct owning *owning)
 {
 	struct hsnap_work *work = owning->work;
@@ -98,7 +105,7 @@ static void walk_variables(struct owning *owning)
 	owning->kin.visit = see_variable;
 	for (size_t o = 0; o < bounds->owners.num; o++) {
 		const struct hsnap_bound_owner *owner = &bounds->owners.items[o];
-		if (owner->type)
+		if (owner->type || !holds_of(work, owner))
 			continue;
 		owning->bits = 1u << owner->bit;
 		owning->first = owner->offset;

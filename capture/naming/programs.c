@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* programs.c - runs what expressions of a user's rules were made into, over memory that nobody answers for. */
+#include <string.h>
+
 #include "capture/naming/bound.h"
 
 /* Numbers are 64 bits and unsigned where it matters; shifts by more give 0. */
@@ -74,7 +76,11 @@ static uint64_t apply_one(uint8_t kind, uint64_t a)
 static bool load(const struct hsnap_target *target, const struct hsnap_op *op, uint64_t address, uint64_t *ret)
 {
 	uint64_t number = 0;
-	if (hsnap_target_read(target, address + (uint64_t)op->value, &number, op->kind == HSNAP_OP_LOAD ? op->size : 8, NULL))
+	size_t size = op->kind == HSNAP_OP_LOAD ? op->size : sizeof(number);
+	const void *bytes = hsnap_target_view(target, address + (uint64_t)op->value, size);
+	if (bytes)
+		memcpy(&number, bytes, size);
+	else if (hsnap_target_read(target, address + (uint64_t)op->value, &number, size, NULL))
 		return false;
 	number >>= op->first_bit;
 	if (op->num_bits && op->num_bits < 64)
@@ -107,7 +113,8 @@ static bool push_one(const struct hsnap_op *op, const struct hsnap_values *value
 bool hsnap_run_program(const struct hsnap_bounds *bounds, struct hsnap_program program, const struct hsnap_values *values,
 		       int64_t *ret)
 {
-	uint64_t stack[HSNAP_MAX_STACK] = { 1 };
+	uint64_t stack[HSNAP_MAX_STACK];
+	stack[0] = 1;
 	unsigned num = 0; /* binding has seen that there are as many as are wanted, and room */
 	for (uint32_t i = 0; i < program.num; i++) {
 		const struct hsnap_op *op = &bounds->ops.items[program.first + i];

@@ -334,6 +334,13 @@ static bool begin_behind(struct hsnap_work *work, uint32_t b, const struct hsnap
 	return work->headers[b] == found->header;
 }
 
+/* One object, and so many bytes behind it. */
+static bool has_extra(const struct hsnap_work *work, uint32_t b, uint64_t size, uint64_t extra)
+{
+	uint64_t room = hsnap_object_room(work, b), rest = room < size ? 0 : room - size;
+	return room >= size && rest >= extra && rest - extra < hsnap_most_rest(work, b);
+}
+
 /* In what way the block is what the user says; NONE: its size says that it is not. */
 static enum hsnap_form form_of_user(struct push *push, uint32_t b, const struct hsnap_found *found)
 {
@@ -341,11 +348,13 @@ static enum hsnap_form form_of_user(struct push *push, uint32_t b, const struct 
 	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, found->type);
 	uint64_t room = hsnap_object_room(work, b);
 	enum hsnap_form form = hsnap_fit(work, b, found->type);
+	if (found->extra)
+		return has_extra(work, b, dtype->size, found->extra) ? HSNAP_FORM_ONE : HSNAP_FORM_NONE;
 	if (!found->run)
 		return form == HSNAP_FORM_ONE || hsnap_is_odd(work, b, found->type) ? HSNAP_FORM_ONE : HSNAP_FORM_NONE;
 	if (dtype->kind == HSNAP_DTYPE_BYTE || dtype->kind == HSNAP_DTYPE_SCALAR)
 		return found->live <= room && room >= dtype->size ? HSNAP_FORM_BYTES : HSNAP_FORM_NONE;
-	bool filled = found->live && found->live <= room && room - found->live < HSNAP_MOST_SLACK;
+	bool filled = found->live && found->live <= room && room - found->live < hsnap_most_rest(work, b);
 	return filled || (form && found->live <= room) ? HSNAP_FORM_RUN : HSNAP_FORM_NONE;
 }
 

@@ -228,6 +228,16 @@ static bool find_constant(const struct parser *parser, hsnap_string name, int64_
 	return false;
 }
 
+/* u8(, u16(, u32(, u64(; 0: none of them. */
+static unsigned peek_size(struct parser *parser)
+{
+	static const char *const marks[] = { "u8(", "u16(", "u32(", "u64(" };
+	for (unsigned i = 0; i < 4; i++)
+		if (accept(parser, marks[i]))
+			return 1u << i;
+	return 0;
+}
+
 static uint32_t parse_primary(struct parser *parser)
 {
 	char next[80];
@@ -245,6 +255,12 @@ static uint32_t parse_primary(struct parser *parser)
 	if (*parser->at == '&' && name_length(parser->at + 1)) {
 		parser->at++;
 		return add_expr(parser, (struct hsnap_expr){ .op = HSNAP_EXPR_ADDRESS, .a = parse_name(parser, "a variable") });
+	}
+	unsigned bytes = peek_size(parser);
+	if (bytes) {
+		uint32_t address = parse_expression(parser);
+		expect(parser, ")", "to close '('");
+		return add_expr(parser, (struct hsnap_expr){ .op = HSNAP_EXPR_PEEK, .a = address, .value = bytes });
 	}
 	bool target = accept(parser, "->");
 	if (!target && !name_length(parser->at)) {
@@ -296,6 +312,7 @@ static const struct binary {
 	{ "^", 3, HSNAP_EXPR_XOR_BITS },  { "*", 4, HSNAP_EXPR_MULTIPLY }, { "/", 4, HSNAP_EXPR_DIVIDE },
 	{ "%", 4, HSNAP_EXPR_REST },	  { "&", 4, HSNAP_EXPR_AND_BITS },
 };
+#define SUMS 3
 #define TIGHTEST 4
 
 static const struct binary *next_binary(struct parser *parser)
@@ -425,11 +442,13 @@ static void parse_owners(struct parser *parser, struct hsnap_rule *rule)
 {
 	rule->first_owner = rule->num_owners ? rule->first_owner : (uint32_t)parser->rules->owners.num;
 	do {
-		struct hsnap_rule_owner owner = { .type = parse_type(parser) };
+		struct hsnap_rule_owner owner = { .type = parse_type(parser), .when = HSNAP_NO_EXPR };
 		if (*parser->at == '.' && !parser->code) {
 			parser->at++;
 			owner.path = parse_path(parser, false, false, "a member");
 		}
+		if (accept_word(parser, "with"))
+			owner.when = parse_expression(parser);
 		if (parser->rules->owners.num == HSNAP_MAX_OWNERS)
 			wrong(parser, "there are more than %u owners", HSNAP_MAX_OWNERS);
 		PUSH(parser, &parser->rules->owners, owner);
@@ -480,6 +499,8 @@ static void parse_held(struct parser *parser, struct hsnap_rule *rule)
 		rule->held.stars++;
 	if (rule->held.stars > 1)
 		wrong(parser, "pointers to pointers are no more than T *");
+	if (accept(parser, "+"))
+		rule->extra = parse_level(parser, SUMS);
 	if (accept(parser, "[")) {
 		rule->form = HSNAP_RULE_FILL;
 		if (!accept(parser, "]")) {
@@ -493,10 +514,10 @@ static void parse_held(struct parser *parser, struct hsnap_rule *rule)
 
 static void finish_rule(struct parser *parser, struct hsnap_rule *rule)
 {
-	if (rule->kind == HSNAP_RULE_IS && (rule->num_owners || rule->mask || rule->form != HSNAP_RULE_ONE || rule->held.stars))
-		wrong(parser, "'is' says what one object is: no array, no mask and no owner");
-	if (rule->header && rule->form != HSNAP_RULE_ONE)
-		wrong(parser, "'behind' is of one object, and not of an array");
+	if (rule->kind == HSNAP_RULE_IS && (rule->num_owners || rule->mask))
+		wrong(parser, "'is' says what something is, wherever it is: no mask and no owner");
+	if ((rule->header || rule->extra != HSNAP_NO_EXPR) && (rule->form != HSNAP_RULE_ONE || rule->held.stars))
+		wrong(parser, "'behind' and '+' are of one object, and not of an array");
 	if (parser->rules->rules.num == HSNAP_MAX_RULES)
 		wrong(parser, "there are more than %u rules", HSNAP_MAX_RULES);
 	PUSH(parser, &parser->rules->rules, *rule);
@@ -524,7 +545,7 @@ static void parse_place(struct parser *parser, struct hsnap_rule *rule)
 static void parse_rule(struct parser *parser)
 {
 	char next[80];
-	struct hsnap_rule rule = { .file = parser->file, .line = parser->line, .place = HSNAP_NO_EXPR, .pointers = HSNAP_NO_EXPR,
+	struct hsnap_rule rule = { .file = parser->file, .line = parser->line, .place = HSNAP_NO_EXPR, .pointers = HSNAP_NO_EXPR, .extra = HSNAP_NO_EXPR,
 				   .count = HSNAP_NO_EXPR, .when = HSNAP_NO_EXPR };
 	rule.type = parse_type(parser);
 	if (parser->code)

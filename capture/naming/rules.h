@@ -30,6 +30,7 @@ enum hsnap_expr_op {
 	HSNAP_EXPR_NEGATE,
 	HSNAP_EXPR_NOT,
 	HSNAP_EXPR_INVERT,
+	HSNAP_EXPR_PEEK, /* u8(a) … u64(a): the number of value bytes at an address */
 	HSNAP_EXPR_ADD, /* from here on two operands */
 	HSNAP_EXPR_SUBTRACT,
 	HSNAP_EXPR_MULTIPLY,
@@ -97,6 +98,7 @@ struct hsnap_rule {
 	uint32_t pointers;            /* … so many */
 	uint32_t count;               /* COUNT */
 	uint32_t when;
+	uint32_t extra;               /* so many bytes stand behind the object in its block */
 	struct hsnap_rule_path at;    /* the pointer leads to this member of the object, or … */
 	uint64_t behind_start;        /* … so many bytes behind its start */
 	uint64_t header;              /* the object begins so many bytes behind the block's start */
@@ -108,6 +110,7 @@ struct hsnap_rule {
 struct hsnap_rule_owner {
 	struct hsnap_rule_type type; /* or the variable's name */
 	struct hsnap_rule_path path; /* num 0: the whole */
+	uint32_t when;               /* of the object that has the member */
 };
 
 struct hsnap_rule_constant {

@@ -17,39 +17,68 @@ static bool is_so(const struct hsnap_bounds *bounds, struct hsnap_program progra
 	return hsnap_run_program(bounds, program, values, &value) && value;
 }
 
+static struct hsnap_values values_of(const struct hsnap_walk *walk, const struct hsnap_bound *bound, uint64_t address)
+{
+	return (struct hsnap_values){ .target = walk->work->target, .base = address, .led_to = address - bound->at, .word = address };
+}
+
 /* The rule of a name that holds for what lies at an address: the first. */
 static uint32_t rule_that_is(const struct hsnap_walk *walk, uint32_t first, uint64_t address)
 {
 	const struct hsnap_bounds *bounds = &walk->work->user->bounds;
 	for (uint32_t i = first; i; i = bounds->bounds.items[i].next) {
-		const struct hsnap_bound *bound = &bounds->bounds.items[i];
-		struct hsnap_values values = { .target = walk->work->target, .base = address, .led_to = address - bound->at,
-					       .word = address };
-		if (is_so(bounds, bound->when, &values))
+		struct hsnap_values values = values_of(walk, &bounds->bounds.items[i], address);
+		if (is_so(bounds, bounds->bounds.items[i].when, &values))
 			return i;
 	}
 	return 0;
 }
 
-/* By the rules of its name, and of what that turns out to be.  false: nothing is known of it. */
-static bool find_out(struct hsnap_walk *walk, struct hsnap_found *found, uint32_t made)
+/* What a rule says of what its pointer leads to; false: that is nothing. */
+static bool take_rule(const struct hsnap_walk *walk, uint32_t number, const struct hsnap_values *values, struct hsnap_found *found)
 {
-	const struct hsnap_user *user = walk->work->user;
-	const struct hsnap_bounds *bounds = &user->bounds;
-	for (unsigned hops = 0; hops < MAX_CHAIN; hops++) {
+	const struct hsnap_bounds *bounds = &walk->work->user->bounds;
+	const struct hsnap_bound *bound = &bounds->bounds.items[number];
+	const struct hsnap_rule *rule = &bounds->rules->rules.items[bound->rule];
+	uint64_t each = hsnap_dtype(bounds->symbols, bound->held)->size;
+	int64_t extra = 0, count = 0;
+	found->rule = number;
+	found->value = values->led_to;
+	found->type = bound->held;
+	found->header = (uint8_t)rule->header;
+	found->run = rule->form != HSNAP_RULE_ONE;
+	if (bound->extra.num && (!hsnap_run_program(bounds, bound->extra, values, &extra) || extra < 0))
+		return false;
+	found->extra = (uint64_t)extra;
+	if (rule->form != HSNAP_RULE_COUNT)
+		return true;
+	return hsnap_run_program(bounds, bound->count, values, &count) && count > 0 &&
+	       !__builtin_mul_overflow((uint64_t)count, each, &found->live);
+}
+
+/* Has the rule said all that there is to say, or may there be more by the name of what it leads to? */
+static bool is_final(const struct hsnap_found *found)
+{
+	return found->run || found->header || found->extra;
+}
+
+/* By the rules of its name, and of what that turns out to be.  false: nothing is known of it. */
+static bool find_out(const struct hsnap_walk *walk, struct hsnap_found *found, uint32_t made)
+{
+	const struct hsnap_bounds *bounds = &walk->work->user->bounds;
+	for (unsigned hops = 0; hops < MAX_CHAIN && !is_final(found); hops++) {
 		uint32_t first = made ? bounds->made.items[made - 1].first
 				 : hsnap_keymap_get(&bounds->is, (struct hsnap_key){ found->type, 0 });
 		uint32_t i = rule_that_is(walk, first, found->value);
-		const struct hsnap_bound *bound = &bounds->bounds.items[i];
 		if (!i)
 			return !made;
+		const struct hsnap_bound *bound = &bounds->bounds.items[i];
+		struct hsnap_values values = values_of(walk, bound, found->value);
 		bool same = !made && bound->held == found->type && !bound->at;
-		found->rule = i;
-		found->value -= bound->at;
-		found->type = bound->held;
-		found->header = (uint8_t)bounds->rules->rules.items[bound->rule].header;
+		if (!take_rule(walk, i, &values, found))
+			return false;
 		made = bound->held_made;
-		if (same || found->header)
+		if (same)
 			break;
 	}
 	return !made;
@@ -64,36 +93,19 @@ bool hsnap_user_refine(struct hsnap_walk *walk, struct hsnap_found *found)
 		return false;
 	*found = other;
 	found->kind = HSNAP_SLOT_USER;
+	found->type = walk->work->plans.same[found->type];
 	return true;
-}
-
-/* How many objects there are; false: none. */
-static bool count_objects(const struct hsnap_walk *walk, const struct hsnap_bound *bound, const struct hsnap_values *values,
-			  struct hsnap_found *found)
-{
-	const struct hsnap_bounds *bounds = &walk->work->user->bounds;
-	const struct hsnap_rule *rule = &bounds->rules->rules.items[bound->rule];
-	uint64_t each = hsnap_dtype(bounds->symbols, bound->held)->size;
-	int64_t number;
-	found->run = rule->form != HSNAP_RULE_ONE;
-	if (rule->form != HSNAP_RULE_COUNT)
-		return true;
-	return hsnap_run_program(bounds, bound->count, values, &number) && number > 0 &&
-	       !__builtin_mul_overflow((uint64_t)number, each, &found->live);
 }
 
 static void visit_word(struct hsnap_walk *walk, uint32_t number, uint64_t address, uint64_t word, uint64_t offset)
 {
 	const struct hsnap_bounds *bounds = &walk->work->user->bounds;
 	const struct hsnap_bound *bound = &bounds->bounds.items[number];
-	const struct hsnap_rule *rule = &bounds->rules->rules.items[bound->rule];
-	uint64_t value = word & ~rule->mask;
+	uint64_t value = word & ~bounds->rules->rules.items[bound->rule].mask;
 	struct hsnap_values values = { .target = walk->work->target, .base = address, .led_to = value - bound->at, .word = word };
-	struct hsnap_found found = { .kind = HSNAP_SLOT_USER, .offset = offset, .value = value - bound->at, .type = bound->held,
-				     .rule = number, .header = (uint8_t)rule->header };
-	if (!value || !is_so(bounds, bound->when, &values) || !count_objects(walk, bound, &values, &found))
-		return;
-	if (!found.run && !found.header && !find_out(walk, &found, bound->held_made))
+	struct hsnap_found found = { .kind = HSNAP_SLOT_USER, .offset = offset };
+	if (!value || !is_so(bounds, bound->when, &values) || !take_rule(walk, number, &values, &found) ||
+	    !find_out(walk, &found, bound->held_made))
 		return;
 	found.type = walk->work->plans.same[found.type];
 	walk->visit(walk->context, &found);

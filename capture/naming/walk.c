@@ -79,7 +79,11 @@ static void visit_owned(struct hsnap_walk *walk, const struct hsnap_slot *slot, 
 			unsigned depth)
 {
 	const struct hsnap_bound_owner *owner = &walk->work->user->bounds.owners.items[slot->count];
+	struct hsnap_values values = { .target = walk->work->target, .base = at };
+	int64_t holds;
 	if (!walk->see_owned || walk->seeing_owned || at >= end || owner->offset >= end - at || depth == MAX_DEPTH)
+		return;
+	if (!hsnap_run_program(&walk->work->user->bounds, owner->when, &values, &holds) || !holds)
 		return;
 	walk->seeing_owned = true;
 	walk->owner = owner->bit;

@@ -23,6 +23,7 @@ struct hsnap_found {
 	/* USER: what leads there is the rule `rule` (of bounds); objects of `type` begin at value: one, in a block
 	 * that has so many bytes before it, or (`run`) as many as `live` bytes are, 0: as there is room for. */
 	uint32_t rule;
+	uint64_t extra; /* bytes behind the one object */
 	uint8_t header;
 	bool run;
 };

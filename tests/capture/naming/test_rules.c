@@ -26,9 +26,9 @@ static const struct {
 	{ "Node.value holds Item[n", "t:1: ']' is wanted after a number of elements, not the line's end" },
 	{ "Node.value holds Item **", "t:1: pointers to pointers are no more than T *" },
 	{ "Node.value holds Item behind 12", "t:1: an object begins 8, 16, ... 248 bytes behind a block's start, not 12" },
-	{ "Node.value holds Item[] behind 8", "t:1: 'behind' is of one object, and not of an array" },
-	{ "Node is Item[3]", "t:1: 'is' says what one object is: no array, no mask and no owner" },
-	{ "Node is Item under Table.nodes", "t:1: 'is' says what one object is: no array, no mask and no owner" },
+	{ "Node.value holds Item[] behind 8", "t:1: 'behind' and '+' are of one object, and not of an array" },
+	{ "Node is Item mask 7", "t:1: 'is' says what something is, wherever it is: no mask and no owner" },
+	{ "Node is Item under Table.nodes", "t:1: 'is' says what something is, wherever it is: no mask and no owner" },
 	{ "\"Node.value holds Item", "t:1: a name in quotes does not end" },
 	{ "std::map<int.value holds Item", "t:1: the name of a type does not end: 'std::map<int.value holds Item'" },
 	{ "module", "t:1: 'module' wants names of files, such as lua5.4 or 'liblua5.4.so*'" },
@@ -200,12 +200,20 @@ static const struct {
 	{ "Box.what holds Head\nHead is Small when magic == 1\nHead is Large when magic == 2", 40, 1, 0, 0, LABEL("40") },
 	{ "Box.what holds thing\nthing is Small when ->magic == 1\nthing is Large when ->head.magic == 2", 40, 2, 0, 0, "1 Large proved" },
 	{ "Box.what holds thing\nthing is Small when ->magic == 1\nthing is Large when ->head.magic == 2", 40, 3, 0, 0, LABEL("40") },
+	{ "Box.what holds thing\nthing is Small[3]", 48, 0, 0, 0, "1 Small[] proved" },
+	{ "Box.what holds thing\nthing is char[] when u8(@) == 3", 48, 3, 0, 0, "1 char[] in Box.what proved" },
 	{ "Box.what holds Small behind 16", 32, 0, 0, 0, LABEL("32") }, /* it leads to the block's very start */
 	{ "Box.what holds Small when &g_mark == 0x600040", 16, 0, 0, 0, "1 Small proved" },
 	{ "Box.(kind) holds Small", 16, 0, 0, 0, "1 Small proved" },
 	{ "Box.(kind) holds Small", 16, 0, 8, 0, LABEL("16") },
 	{ "Box.(kind) holds Small", 16, 0, 1u << 31, 0, LABEL("16") },
 	{ "module app*\nBox.what holds Small", 16, 0, 0, 0, "1 Small proved" },
+	{ "Box.what holds Head + kind", 48, 0, 40, 0, "1 Head proved" },
+	{ "Box.what holds Head + kind", 48, 0, 0, 0, LABEL("48") },
+	{ "Box.what holds Head\nHead is Head + size when magic == 1", 48, 40ull << 32 | 1, 0, 0, "1 Head proved" },
+	{ "Box.what holds Head\nHead is Head + size when magic == 1", 48, 400ull << 32 | 1, 0, 0, LABEL("48") },
+	{ "Box.what holds Small when u8(@) == 7 and u16(@ + 2) == 9", 16, 9 << 16 | 7, 0, 0, "1 Small proved" },
+	{ "Box.what holds Small when u64(kind) == 0", 16, 0, 0, 0, LABEL("16") }, /* nothing is there */
 	{ "Box.what holds Node *[]", 16, 0, 0, 0, "1 Node *[] proved" },
 };
 
@@ -257,7 +265,7 @@ static const struct {
 	{ "Box.what holds Small under Large", "t:1: 'Large' is a type, and an owner is a variable or a member", "say Large.member" },
 	{ "Box.what holds Small under Large.boxx", "t:1: 'Large' has no member 'boxx'", "it has a member 'box'" },
 	{ "Bxx is Small", "t:1: there is no type 'Bxx'", "there is a type 'Box'" },
-	{ "Box.what holds thing[]\nthing is Small", "t:1: 'thing' may be several types: no array of it, and no member",
+	{ "Box.what holds thing[]\nthing is Small", "t:1: 'thing' may be several types: no array of it, no member, and nothing behind it",
 	  "say it in its 'is' rules" },
 	{ "Box.what holds thing\nthing is Small when magic == 1",
 	  "t:2: what is called so is no type of the program: it has no members", "a member of what it is stands behind '->'" },
@@ -374,13 +382,14 @@ Test(rules, an_owner_tells_what_its_nodes_hold)
 {
 	struct boxes b = boxes_create();
 	struct world *w = b.w;
+	uint64_t tables[2];
 	hsnap_dtype_id table = world_type(w, "Table", STRUCT, 16), both = world_type(w, "Both", STRUCT, 16);
 	MEMBERS(w, table, { "first", 0, b.t.node_pointer }, { "num", 8, b.t.number });
 	MEMBERS(w, both, { "users", 0, world_pointer(w, table) }, { "items", 8, world_pointer(w, table) });
 	world_variable(w, "g_both", WORLD_DATA + 128, both);
 	for (unsigned i = 0; i < 2; i++) {
 		uint64_t head = world_block(w, 16, 0), before = head;
-		world_set(w, WORLD_DATA + 128 + 8 * i, head);
+		world_set(w, WORLD_DATA + 128 + 8 * i, tables[i] = head);
 		for (unsigned k = 0; k < 3; k++) {
 			uint64_t node = world_block(w, 32, 0);
 			world_set(w, node + 16, world_block(w, 16, 0));
@@ -394,6 +403,17 @@ Test(rules, an_owner_tells_what_its_nodes_hold)
 	cr_expect(strstr(world_rows(w), "3 16 bytes in Node.value label"), "%s", w->text);
 	hsnap_rules_deinit(&b.rules);
 	say(&b, "Node.value holds Small under g_both.items");
+	world_name(w);
+	cr_expect(strstr(world_rows(w), "3 Small proved"), "%s", w->text);
+	hsnap_rules_deinit(&b.rules);
+	say(&b, "Node.value holds Small under Table.first with num == 3");
+	world_set(w, WORLD_DATA + 128 + 8, world_block(w, 16, 0)); /* another table, of nobody's nodes */
+	world_name(w);
+	cr_expect(!strstr(world_rows(w), "Small proved"), "%s", w->text);
+	hsnap_rules_deinit(&b.rules);
+	world_set(w, WORLD_DATA + 128 + 8, tables[1]);
+	world_set(w, tables[1] + 8, 3);
+	say(&b, "Node.value holds Small under Table.first with num == 3");
 	world_name(w);
 	cr_expect(strstr(world_rows(w), "3 Small proved"), "%s", w->text);
 	hsnap_rules_deinit(&b.rules);

@@ -183,6 +183,7 @@ void hsnap_explain_emit(const struct hsnap_explain_view *view)
 		hsnap_emit_null(emit, "evidence");
 		hsnap_emit_null(emit, "words");
 	}
+	hsnap_emit_string_or_null(emit, "rule", hsnap_text(snapshot, explanation->rule));
 	emit_place(view, &explanation->name.place);
 	emit_decider(view, &explanation->name);
 	hsnap_emit_u64(emit, "conflicts", explanation->conflicts);

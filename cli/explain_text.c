@@ -162,6 +162,16 @@ static void print_item(const struct hsnap_explain_view *view)
 	hsnap_line_deinit(&line);
 }
 
+/* Which line of which file of the user's says so. */
+static void print_rule(const struct hsnap_explain_view *view)
+{
+	struct hsnap_line line = { 0 };
+	hsnap_line_add_escaped(&line, hsnap_text(view->snapshot, view->explanation->rule), view->emit->charset);
+	if (view->explanation->rule)
+		print_row(view, "rule", &line);
+	hsnap_line_deinit(&line);
+}
+
 static void print_name(const struct hsnap_explain_view *view)
 {
 	const struct hsnap_explanation *explanation = view->explanation;
@@ -176,6 +186,7 @@ static void print_name(const struct hsnap_explain_view *view)
 		hsnap_line_add(&line, "; contested");
 	print_row(view, "name", &line);
 	hsnap_line_clear(&line);
+	print_rule(view);
 	print_decider(view, &explanation->name);
 	if (explanation->name.place.node != HSNAP_NO_NODE) {
 		add_place(&line, view, &explanation->name.place);

@@ -51,6 +51,7 @@ struct hsnap_explanation {
 	hsnap_node_id node;
 	bool known;            /* it was kept what the name rests on */
 	bool more;             /* there were other claims that were not kept */
+	hsnap_string rule;     /* the user's, "FILE:LINE", that the name rests on; "" */
 	uint8_t conflicts;     /* 255: that or more */
 	uint8_t fit;           /* enum hsnap_fit_kind */
 	uint64_t items;        /* ARRAY: how many */

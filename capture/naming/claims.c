@@ -3,7 +3,7 @@
 #include "capture/naming/claims.h"
 
 /* Where only the usable size is known: what rounding leaves. */
-#define USUAL_SLACK 16u
+#define USUAL_SLACK HSNAP_LEAST_REST
 #define PAGE 4096u
 #define HEADER 16u           /* of a mapped chunk (glibc malloc.c, sysmalloc_mmap) */
 #define LEAST_MAPPED 131072u /* M_MMAP_THRESHOLD as it starts */

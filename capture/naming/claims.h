@@ -8,6 +8,7 @@
 
 /* Bytes that a block may have beyond what was asked for: what is left over when a chunk is not split. */
 #define HSNAP_MOST_SLACK 40u
+#define HSNAP_LEAST_REST 16u /* likewise, of what rounding leaves at the most */
 
 /* Would an object of the type, or a run of them, fill the block?  NONE: no. */
 enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type);

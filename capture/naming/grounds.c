@@ -5,6 +5,7 @@
  * Few blocks differ in it from all others of their type: a block has the number of an
  * entry in a table.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture/naming/claims.h"
@@ -18,12 +19,14 @@ struct keeper {
 	uint32_t plain[HSNAP_NUM_EVIDENCE];     /* the entries of what nothing else was said of; 0: not yet */
 	struct hsnap_key last;                  /* the one before, as neighbours are often alike */
 	uint32_t last_entry;
+	hsnap_string *rules;                    /* one a rule of the user's: its place, 0: not yet; NULL without rules */
 	uint64_t cut;                           /* blocks whose grounds have no room */
 };
 
 static void keeper_deinit(struct keeper *keeper)
 {
 	hsnap_keymap_deinit(&keeper->index);
+	free(keeper->rules);
 }
 
 static hsnap_type_id type_of(struct hsnap_convert *convert, const struct hsnap_loser *loser)
@@ -63,25 +66,44 @@ static bool add_others(struct keeper *keeper, uint16_t set, struct hsnap_grounds
 	return true;
 }
 
+static hsnap_string text_of_rule(struct keeper *keeper, uint32_t rule)
+{
+	const struct hsnap_rules *rules = keeper->work->user->bounds.rules;
+	char place[512];
+	if (!keeper->rules[rule]) {
+		hsnap_rule_place(rules, &rules->rules.items[rule], place, sizeof(place));
+		keeper->rules[rule] = hsnap_strings_add(&keeper->work->snapshot->strings, place);
+	}
+	return keeper->rules[rule];
+}
+
+/* 1 + the rule of the user's that says what the block is, or 0. */
+static uint32_t rule_of(const struct hsnap_work *work, uint32_t b)
+{
+	uint8_t evidence = work->claims[b].evidence;
+	return work->user && (evidence == HSNAP_EVIDENCE_USER || evidence == HSNAP_EVIDENCE_FOLLOWED) ? work->user->marks[b].rule : 0;
+}
+
 /* 0: out of memory; UINT32_MAX: no room. */
-static uint32_t make_entry(struct keeper *keeper, const struct hsnap_claim *claim)
+static uint32_t make_entry(struct keeper *keeper, const struct hsnap_claim *claim, uint32_t rule)
 {
 	struct hsnap_snapshot *snapshot = keeper->work->snapshot;
-	struct hsnap_grounds grounds = { .evidence = claim->evidence, .conflicts = claim->conflicts };
+	struct hsnap_grounds grounds = { .evidence = claim->evidence, .conflicts = claim->conflicts,
+					 .rule = rule ? text_of_rule(keeper, rule - 1) : 0 };
 	if (snapshot->grounds.num == HSNAP_MAX_GROUNDS)
 		return UINT32_MAX;
-	if (!add_others(keeper, claim->others, &grounds) || !hsnap_vec_push(&snapshot->grounds, grounds))
+	if (grounds.rule == HSNAP_NO_STRING || !add_others(keeper, claim->others, &grounds) || !hsnap_vec_push(&snapshot->grounds, grounds))
 		return 0;
 	return (uint32_t)snapshot->grounds.num - 1;
 }
 
-static uint32_t entry_of(struct keeper *keeper, const struct hsnap_claim *claim)
+static uint32_t entry_of(struct keeper *keeper, const struct hsnap_claim *claim, uint32_t rule)
 {
-	struct hsnap_key key = { (uint64_t)claim->evidence << 8 | claim->conflicts, claim->others };
-	if (!claim->conflicts && !claim->others) {
+	struct hsnap_key key = { (uint64_t)rule << 16 | (uint64_t)claim->evidence << 8 | claim->conflicts, claim->others };
+	if (!claim->conflicts && !claim->others && !rule) {
 		uint32_t *plain = &keeper->plain[claim->evidence];
 		if (!*plain)
-			*plain = make_entry(keeper, claim);
+			*plain = make_entry(keeper, claim, 0);
 		return *plain;
 	}
 	if (keeper->last_entry && key.a == keeper->last.a && key.b == keeper->last.b)
@@ -91,7 +113,7 @@ static uint32_t entry_of(struct keeper *keeper, const struct hsnap_claim *claim)
 	if (!entry)
 		return 0;
 	if (is_new)
-		*entry = make_entry(keeper, claim);
+		*entry = make_entry(keeper, claim, rule);
 	keeper->last = key;
 	keeper->last_entry = *entry;
 	return *entry;
@@ -116,10 +138,12 @@ enum hsnap_code hsnap_keep_grounds(struct hsnap_work *work, struct hsnap_convert
 	enum hsnap_code code = hsnap_graph_alloc_grounds(graph, err);
 	if (code)
 		return code;
-	if (!hsnap_vec_push(&work->snapshot->grounds, (struct hsnap_grounds){ 0 }))
+	if (work->user)
+		keeper.rules = calloc(work->user->bounds.rules->rules.num, sizeof(*keeper.rules));
+	if (!hsnap_vec_push(&work->snapshot->grounds, (struct hsnap_grounds){ 0 }) || (work->user && !keeper.rules))
 		return hsnap_no_memory(err);
 	for (uint32_t b = 0; b < work->num_blocks; b++) {
-		uint32_t entry = entry_of(&keeper, &work->claims[b]);
+		uint32_t entry = entry_of(&keeper, &work->claims[b], rule_of(work, b));
 		if (!entry)
 			return hsnap_no_memory(err);
 		if (entry == UINT32_MAX)

@@ -341,6 +341,13 @@ static bool has_extra(const struct hsnap_work *work, uint32_t b, uint64_t size, 
 	return room >= size && rest >= extra && rest - extra < hsnap_most_rest(work, b);
 }
 
+/* Has a block room for just so many objects, whatever the number?  Of small ones it always has. */
+static bool is_multiple(const struct hsnap_work *work, uint32_t b, uint64_t each)
+{
+	uint64_t room = hsnap_object_room(work, b), rest = each ? room % each : room;
+	return each && room >= each && rest < (hsnap_most_rest(work, b) == HSNAP_MOST_SLACK ? HSNAP_LEAST_REST : hsnap_most_rest(work, b));
+}
+
 /* In what way the block is what the user says; NONE: its size says that it is not. */
 static enum hsnap_form form_of_user(struct push *push, uint32_t b, const struct hsnap_found *found)
 {
@@ -355,7 +362,7 @@ static enum hsnap_form form_of_user(struct push *push, uint32_t b, const struct 
 	if (dtype->kind == HSNAP_DTYPE_BYTE || dtype->kind == HSNAP_DTYPE_SCALAR)
 		return found->live <= room && room >= dtype->size ? HSNAP_FORM_BYTES : HSNAP_FORM_NONE;
 	bool filled = found->live && found->live <= room && room - found->live < hsnap_most_rest(work, b);
-	return filled || (form && found->live <= room) ? HSNAP_FORM_RUN : HSNAP_FORM_NONE;
+	return filled || (found->live <= room && is_multiple(work, b, dtype->size)) ? HSNAP_FORM_RUN : HSNAP_FORM_NONE;
 }
 
 static void count_user(struct push *push, uint32_t b, const struct hsnap_found *found, bool fits)

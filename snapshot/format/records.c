@@ -251,6 +251,7 @@ static void code_grounds(struct hsnap_codec *codec, struct hsnap_grounds *ground
 	hsnap_code_bool(codec, &grounds->more);
 	hsnap_code_near(codec, &first, &codec->last[0]);
 	hsnap_code_u32(codec, &grounds->num_others);
+	hsnap_code_string(codec, &grounds->rule);
 	codec->last[0] += grounds->num_others;
 	codec->in.bad |= first > UINT32_MAX;
 	grounds->first_other = grounds->num_others ? (uint32_t)first : 0;
@@ -468,7 +469,7 @@ unsigned hsnap_record_min(unsigned section)
 		[HSNAP_SECTION_ROWS] = 13,   [HSNAP_SECTION_MEMBERS] = 3, [HSNAP_SECTION_STACKS] = 4,
 		[HSNAP_SECTION_FRAMES] = 4,  [HSNAP_SECTION_ROOTS] = 7,   [HSNAP_SECTION_ACCOUNT] = 17,
 		[HSNAP_SECTION_ARENAS] = 10, [HSNAP_SECTION_PARTS] = 5,  [HSNAP_SECTION_ITEM_ROWS] = 7,
-		[HSNAP_SECTION_GROUNDS] = 5, [HSNAP_SECTION_OTHERS] = 3,
+		[HSNAP_SECTION_GROUNDS] = 6, [HSNAP_SECTION_OTHERS] = 3,
 		[HSNAP_SECTION_POOLS] = 8,   [HSNAP_SECTION_ITEMS] = 1,  [HSNAP_SECTION_EDGE_ITEMS] = 1,
 	};
 	return section < HSNAP_NUM_SECTIONS ? bytes[section] : 0;

@@ -52,6 +52,7 @@ struct hsnap_grounds {
 	uint8_t conflicts;     /* other claims of equal evidence that contradict it; 255 = that or more */
 	bool more;             /* there were others than are kept */
 	uint32_t first_other, num_others; /* into others */
+	hsnap_string rule;     /* of the user's file, "lua5.4:12", where it says so; "" */
 };
 
 #define HSNAP_MAX_GROUNDS 65536u /* so many different ones are kept: graph.grounds has 16 bits */

@@ -181,7 +181,7 @@ static void find_places(const struct hsnap_snapshot *snapshot, struct hsnap_expl
 		for (uint32_t e = graph->first_edge[node]; e < graph->first_edge[node + 1]; e++)
 			if ((graph->edge_to[e] & ~HSNAP_EDGE_WEAK) == explanation->node && node != explanation->node)
 				look_at_edge(snapshot, node, e, explanation, &word);
-	if (explanation->name.place.node == HSNAP_NO_NODE && is_description(explanation->name.evidence))
+	if (explanation->name.place.node == HSNAP_NO_NODE && (explanation->rule || is_description(explanation->name.evidence)))
 		explanation->name.place = word;
 }
 
@@ -197,6 +197,7 @@ enum hsnap_code hsnap_explain(const struct hsnap_snapshot *snapshot, hsnap_node_
 		explanation.known = true;
 		explanation.more = grounds->more;
 		explanation.conflicts = grounds->conflicts;
+		explanation.rule = grounds->rule;
 		explanation.name.evidence = grounds->evidence;
 		if (!add_others(snapshot, grounds, &explanation)) {
 			hsnap_explanation_deinit(&explanation);

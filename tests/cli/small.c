@@ -245,6 +245,7 @@ static void write_explain(void)
 	add_grounds(s, "who", HSNAP_EVIDENCE_POINTER, 1, 2);
 	add_other(s, "Node", HSNAP_EVIDENCE_GUESS, HSNAP_VERDICT_LOST);
 	add_grounds(s, "lines", HSNAP_EVIDENCE_RUN, 0, 1);
+	s->grounds.items[s->grounds.num - 1].rule = hsnap_strings_add(&s->strings, "./shop.types:7");
 	add_grounds(s, "notes", HSNAP_EVIDENCE_NONE, 0, 0);
 	save(s, "explain.snap");
 }

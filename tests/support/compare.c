@@ -129,7 +129,7 @@ static void compare_members(struct comparison *c)
 	EACH(uint32_t, graph.items)
 		number(c, "place of object", i, *a, *b);
 	EACH(struct hsnap_grounds, grounds) {
-		NUMBER(evidence), NUMBER(conflicts), NUMBER(more), NUMBER(num_others);
+		NUMBER(evidence), NUMBER(conflicts), NUMBER(more), NUMBER(num_others), STRING(rule);
 		if (a->num_others)
 			NUMBER(first_other);
 	}

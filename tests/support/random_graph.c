@@ -117,7 +117,7 @@ static void make_grounds(struct hsnap_snapshot *s, struct random *random, uint32
 			.verdict = (uint8_t)random_below(random, HSNAP_NUM_VERDICTS) }));
 	for (uint32_t i = 0; i < num; i++) {
 		struct hsnap_grounds grounds = { .evidence = (uint8_t)random_below(random, HSNAP_NUM_EVIDENCE),
-						 .conflicts = (uint8_t)any(random, UINT8_MAX), .more = random_below(random, 2) };
+						 .conflicts = (uint8_t)any(random, UINT8_MAX), .more = random_below(random, 2), .rule = text(s, random, "mine.types:3") };
 		grounds.first_other = (uint32_t)random_below(random, num);
 		grounds.num_others = (uint32_t)random_below(random, num - grounds.first_other + 1);
 		if (!grounds.num_others)

@@ -110,6 +110,8 @@ static enum hsnap_code read_debug_info(struct hsnap_reader *reader, const struct
 	code = hsnap_unify_units(reader, err);
 	if (!code)
 		code = hsnap_pcs_answer(reader, input->asks, input->num_asks, err);
+	if (!code && reader->program) /* results of functions without debug info may be kept in variables that have some */
+		hsnap_symtab_name(reader, input->asks, input->num_asks);
 	if (!code)
 		hsnap_symtab_managers(reader);
 	if (!code)
@@ -148,10 +150,10 @@ enum hsnap_code hsnap_module_read(const struct hsnap_module_input *input, struct
 		return code;
 	if (!ret->types.num && !hsnap_vec_push(&ret->types, (struct hsnap_dtype){ .kind = HSNAP_DTYPE_VOID }))
 		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
-	if (reader.program) {
+	if (reader.program && !reader.dies)
 		hsnap_symtab_name(&reader, input->asks, input->num_asks);
+	if (reader.program)
 		hsnap_symtab_vtables(&reader);
-	}
 	char missing[256];
 	if (reader.damaged)
 		note = "its debug info is damaged: read up to the damage";

@@ -227,6 +227,13 @@ bool hsnap_is_part(const char *name)
 	return is_of_indices(name, "_node_impl");
 }
 
+bool hsnap_owns_array(const char *name)
+{
+	bool unique = begins(name, "std::unique_ptr<") || begins(name, "std::__1::unique_ptr<");
+	bool shared = begins(name, "std::__shared_ptr<") || begins(name, "std::__1::shared_ptr<");
+	return shared || (unique && (strstr(name, "[], std::default_delete<") || strstr(name, "[], std::__1::default_delete<")));
+}
+
 bool hsnap_is_storage(const char *name)
 {
 	return begins(name, "__gnu_cxx::__aligned_buffer<") || begins(name, "__gnu_cxx::__aligned_membuf<");

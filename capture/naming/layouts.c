@@ -18,7 +18,7 @@ static bool is_aligned(const struct hsnap_symbols *symbols, const struct hsnap_s
 {
 	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, slot->type);
 	return (dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_POINTER) && dtype->size &&
-	       !(dtype->size % 8) && (slot->kind == HSNAP_SLOT_POINTER || slot->kind == HSNAP_SLOT_NODE);
+	       !(dtype->size % 8) && (slot->kind == HSNAP_SLOT_POINTER || slot->kind == HSNAP_SLOT_NODE || slot->kind == HSNAP_SLOT_ARRAY);
 }
 
 static void set_bit(uint64_t *bits, uint64_t offset)

@@ -88,7 +88,7 @@ static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
 	work->claims = hsnap_pages_alloc(work->num_blocks, sizeof(*work->claims));
 	work->body_of = hsnap_pages_alloc(work->num_blocks, sizeof(*work->body_of));
 	work->linked = calloc(work->num_blocks / 64 + 1, sizeof(*work->linked));
-	if (!work->claims || !work->body_of || !work->linked || !hsnap_plans_init(&work->plans, work->symbols) || !prepare_marks(work) ||
+	if (!work->claims || !work->body_of || !work->linked || !prepare_marks(work) ||
 	    !hsnap_vec_push(&work->holders, (struct hsnap_holder){ 0 }))
 		return hsnap_no_memory(err);
 	work->aliases = work->symbols ? hsnap_find_aliases(&work->plans) : NULL;
@@ -124,6 +124,8 @@ enum hsnap_code hsnap_name_and_connect(const struct hsnap_target *target, const 
 	enum hsnap_code code = rules && rules->rules.num ? prepare_user(&work, &user, rules, symbols, err) : HSNAP_OK;
 	if (!code)
 		code = hsnap_find_classes(&work, symbols, err);
+	if (!code && !hsnap_plans_init(&work.plans, symbols))
+		code = hsnap_no_memory(err);
 	if (!code)
 		code = run(&work, err);
 	if (!code)

@@ -62,6 +62,7 @@ struct handle {
 struct push {
 	struct hsnap_work *work;
 	struct hsnap_walk walk;
+	struct hsnap_window counts; /* of new[]: the walk's own window stays where it is */
 	uint32_t hint;
 	bool sure; /* the place that is walked is known and not only inferred */
 	struct hsnap_vec(uint32_t) queue, doubtful;
@@ -411,9 +412,46 @@ static void doubt_bytes(struct push *push, uint32_t b, const struct hsnap_found 
 		claim->evidence = HSNAP_EVIDENCE_TOLD;
 }
 
-static void visit(void *context, const struct hsnap_found *found)
+/*
+ * What one new[] made: objects that fill their block, or, where they need to be destroyed one by one, behind their number
+ * (Itanium C++ ABI 2.7).  false: it is not like that.
+ */
+static bool push_array(struct push *push, uint32_t b, const struct hsnap_found *found)
+{
+	struct hsnap_work *work = push->work;
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, found->type);
+	bool requested = hsnap_is_requested(work, &work->heap->blocks.items[b]);
+	enum hsnap_evidence evidence = push->sure ? HSNAP_EVIDENCE_CONTAINER : HSNAP_EVIDENCE_FOLLOWED;
+	uint64_t start = hsnap_object_start(work, b), room = hsnap_object_room(work, b), each = dtype->size, num;
+	uint64_t head = found->value - start, most = requested ? 1 : HSNAP_MOST_SLACK;
+	if ((dtype->kind != HSNAP_DTYPE_STRUCT && dtype->kind != HSNAP_DTYPE_POINTER) || !each || found->value < start || room < each)
+		return false;
+	if (!head) {
+		/* What may be left over behind the last one must look like one, too. */
+		uint64_t sure = room > HSNAP_MOST_SLACK ? (room - HSNAP_MOST_SLACK) / each : 0;
+		if (hsnap_fit(work, b, found->type) != HSNAP_FORM_RUN ||
+		    !(requested || hsnap_is_run(work, b, found->type, sure, UINT64_MAX, NULL)))
+			return false;
+		claim(push, b, found->type, HSNAP_FORM_RUN, evidence);
+		return true;
+	}
+	hsnap_window_open(&push->counts, start, start + room);
+	if ((head != 8 && head != 16) || !hsnap_window_word(&push->counts, found->value - 8, &num) || !num ||
+	    num > (room - head) / each || room - head - num * each >= most)
+		return false;
+	claim(push, b, found->type, HSNAP_FORM_RUN, evidence);
+	const struct hsnap_claim *now = &work->claims[b];
+	if (now->form == HSNAP_FORM_RUN && now->type == work->plans.same[found->type] &&
+	    !hsnap_set_live(work, b, head, head + num * each))
+		push->failed = true;
+	return true;
+}
+
+static void visit(void *context, const struct hsnap_found *seen)
 {
 	struct push *push = context;
+	struct hsnap_found declared = *seen;
+	const struct hsnap_found *found = &declared;
 	uint32_t b = hsnap_block_index_find(&push->work->index, found->value, &push->hint);
 	if (b == HSNAP_NO_BLOCK)
 		return;
@@ -422,6 +460,10 @@ static void visit(void *context, const struct hsnap_found *found)
 		return;
 	}
 	doubt_bytes(push, b, found);
+	if (found->kind == HSNAP_SLOT_ARRAY && push_array(push, b, found))
+		return;
+	if (found->kind == HSNAP_SLOT_ARRAY)
+		declared.kind = HSNAP_SLOT_POINTER;
 	if (!is_start(push->work, b, found->value)) {
 		note_inner(push, b, found); /* it names a member, and not the block */
 		if (found->kind == HSNAP_SLOT_POINTER) {
@@ -728,6 +770,7 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 	if (!push.fits || !push.inside)
 		return hsnap_no_memory(err);
 	hsnap_walk_init(&push.walk, work, visit, &push);
+	hsnap_window_init(&push.counts, work->target);
 	push.sure = true; /* of a variable is declared what it is */
 	for (size_t i = 0; i < work->segments.num && !push.failed; i++)
 		hsnap_walk_segment(&push.walk, &work->segments.items[i]);

@@ -157,10 +157,13 @@ static void walk_weak(struct shape *shape)
 	if (!control || !load(shape, control + 8, &owners))
 		return;
 	bool fewer = shape->container->library->shape == HSNAP_SHAPE_WEAK_FEWER;
+	const struct hsnap_dtype *element = hsnap_dtype(shape->walk->work->symbols, shape->container->element);
+	bool array = element->kind == HSNAP_DTYPE_ARRAY && !element->count;
 	visit(shape, (struct hsnap_found){ .kind = HSNAP_SLOT_POINTER, .value = control, .type = target_of(shape, 1) }, 1);
 	if (fewer ? (int64_t)owners >= 0 : (int32_t)owners > 0)
-		visit(shape, (struct hsnap_found){ .kind = HSNAP_SLOT_POINTER, .value = field(shape, 0),
-						   .type = shape->container->element }, 0);
+		visit(shape, (struct hsnap_found){ .kind = array ? HSNAP_SLOT_ARRAY : HSNAP_SLOT_POINTER, .value = field(shape, 0),
+						   .type = array ? shape->walk->work->plans.same[element->target]
+								 : shape->container->element }, 0);
 }
 
 /* The same seen from the control block. */

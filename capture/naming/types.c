@@ -147,6 +147,20 @@ static void retarget_parts(struct builder *builder, hsnap_dtype_id type)
 	}
 }
 
+/* std::unique_ptr<T[]>, std::shared_ptr<T[]>: their pointer is declared as one to a T. */
+static void retarget_owner(struct builder *builder, hsnap_dtype_id type)
+{
+	const struct hsnap_symbols *symbols = builder->plans->symbols;
+	const struct hsnap_dtype *of = hsnap_dtype(symbols, hsnap_type_argument(symbols, type, 0));
+	if (of->kind != HSNAP_DTYPE_ARRAY || of->count || !hsnap_owns_array(type_name(symbols, type)))
+		return;
+	for (size_t i = 0; i < builder->slots.num; i++) {
+		struct hsnap_slot *slot = &builder->slots.items[i];
+		if (slot->kind == HSNAP_SLOT_POINTER && slot->type == builder->plans->same[of->target])
+			slot->kind = HSNAP_SLOT_ARRAY;
+	}
+}
+
 static void add_members(struct builder *builder, hsnap_dtype_id type, unsigned depth)
 {
 	const struct hsnap_symbols *symbols = builder->plans->symbols;
@@ -207,6 +221,7 @@ static void build(struct builder *builder, hsnap_dtype_id type, unsigned depth)
 			add_members(builder, type, depth);
 		retarget_links(builder, type);
 		retarget_parts(builder, type);
+		retarget_owner(builder, type);
 		break;
 	default:
 		break;
@@ -261,14 +276,57 @@ static bool index_nodes(struct hsnap_plans *plans)
 	return true;
 }
 
-bool hsnap_plans_init(struct hsnap_plans *plans, const struct hsnap_symbols *symbols)
+/* The node of a container that has none. */
+static bool make_node(struct hsnap_plans *plans, struct hsnap_symbols *symbols, hsnap_dtype_id container)
+{
+	const struct hsnap_library *library = hsnap_library_of(symbols, container);
+	hsnap_dtype_id element = library && library->family ? hsnap_type_argument(symbols, container, library->argument) : 0;
+	if (!element || hsnap_dtype(symbols, container)->kind != HSNAP_DTYPE_STRUCT)
+		return true;
+	struct hsnap_key key = node_key(plans, (enum hsnap_family)library->family, element, type_name(symbols, container));
+	hsnap_dtype_id node = hsnap_keymap_get(&plans->nodes, key);
+	if (node)
+		return true;
+	if (!hsnap_make_node(symbols, library, container, &node))
+		return false;
+	if (!node)
+		return true;
+	bool is_new;
+	uint32_t *to = hsnap_keymap_at(&plans->nodes, key, &is_new);
+	if (to)
+		*to = node;
+	return to;
+}
+
+static bool make_nodes(struct hsnap_plans *plans, struct hsnap_symbols *symbols)
+{
+	hsnap_dtype_id num = (hsnap_dtype_id)symbols->types.num;
+	for (hsnap_dtype_id type = 1; type < num; type++)
+		if (!make_node(plans, symbols, type))
+			return false;
+	if (symbols->types.num == num)
+		return true;
+	uint32_t *same = realloc(plans->same, symbols->types.num * sizeof(*same));
+	if (!same)
+		return false;
+	plans->same = same;
+	for (hsnap_dtype_id type = num; type < symbols->types.num; type++)
+		same[type] = type;
+	return true;
+}
+
+bool hsnap_plans_init(struct hsnap_plans *plans, struct hsnap_symbols *symbols)
 {
 	*plans = (struct hsnap_plans){ .symbols = symbols };
 	if (!symbols)
 		return true;
-	plans->plans = calloc(symbols->types.num, sizeof(*plans->plans));
+	if (!hsnap_make_pairs(symbols))
+		return false;
 	plans->same = hsnap_same_types(symbols);
-	return plans->plans && plans->same && index_nodes(plans);
+	if (!plans->same || !index_nodes(plans) || !make_nodes(plans, symbols))
+		return false;
+	plans->plans = calloc(symbols->types.num, sizeof(*plans->plans));
+	return plans->plans;
 }
 
 void hsnap_plans_deinit(struct hsnap_plans *plans)

@@ -21,6 +21,7 @@
 enum hsnap_slot_kind {
 	HSNAP_SLOT_POINTER,   /* a declared pointer to `type`; 0: void */
 	HSNAP_SLOT_NODE,      /* a container's pointer to a node, which is of `type` whatever was declared; `count` bytes into it */
+	HSNAP_SLOT_ARRAY,     /* a pointer to the first of as many of `type` as were made by one new[] */
 	HSNAP_SLOT_EACH,      /* `count` objects of `type`, one after the other */
 	HSNAP_SLOT_CONTAINER, /* the container `count` of the plans, of `type` */
 	HSNAP_SLOT_USER,      /* the user's rule `count` (of bounds) is about words of an object here */
@@ -66,7 +67,8 @@ struct hsnap_plans {
 	bool failed;               /* out of memory: plans are missing */
 };
 
-bool hsnap_plans_init(struct hsnap_plans *plans, const struct hsnap_symbols *symbols);
+/* Nodes of containers that no debug info defines are added to the types; false: out of memory. */
+bool hsnap_plans_init(struct hsnap_plans *plans, struct hsnap_symbols *symbols);
 void hsnap_plans_deinit(struct hsnap_plans *plans);
 
 /* same.c: for each type the first that is the same; to be freed; NULL: out of memory. */
@@ -140,6 +142,8 @@ bool hsnap_find_field(const struct hsnap_symbols *symbols, hsnap_dtype_id type, 
 enum hsnap_family hsnap_node_family(const char *name);
 /* Is it what the links of the family's nodes are declared to lead to? */
 bool hsnap_is_link(enum hsnap_family family, const char *name);
+/* Does it own what one new[] made? */
+bool hsnap_owns_array(const char *name);
 /* Storage that is declared as bytes and holds one object of its first type argument. */
 bool hsnap_is_storage(const char *name);
 /* A node of boost::multi_index has a part for each of its indices, which are nested: what kind is the outermost?  NONE: none. */
@@ -159,6 +163,14 @@ bool hsnap_find_part(const struct hsnap_symbols *symbols, hsnap_dtype_id node, u
 bool hsnap_is_part(const char *name);
 /* Does a hash table, or one of its nodes, keep the hashes of its elements?  They are different node types. */
 bool hsnap_is_cached(const char *name);
+/* made.c: complete the pairs that maps are made of where they are only declared; false: out of memory. */
+bool hsnap_make_pairs(struct hsnap_symbols *symbols);
+/*
+ * made.c: add the type of a container's nodes, laid out as the binary interface says.  *ret is 0 where too little is known
+ * of the element.  false: out of memory.
+ */
+bool hsnap_make_node(struct hsnap_symbols *symbols, const struct hsnap_library *library, hsnap_dtype_id container,
+		     hsnap_dtype_id *ret);
 hsnap_dtype_id hsnap_type_argument(const struct hsnap_symbols *symbols, hsnap_dtype_id type, unsigned index);
 
 #endif

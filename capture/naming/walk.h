@@ -17,7 +17,7 @@ struct hsnap_found {
 	uint64_t at;         /* where it stands; 0: in no memory, or a container's */
 	uint64_t first, live; /* BODY: bytes in use lie from value + first to value + live */
 	hsnap_dtype_id type; /* POINTER, NODE: what it points to; else: of the elements */
-	uint8_t kind;        /* POINTER, NODE or BODY */
+	uint8_t kind;        /* POINTER, NODE, ARRAY or BODY */
 	bool in_array;       /* it stands in an array within its object */
 	bool linked;         /* NODE: with a value that is alive, which only its container knows */
 	/* USER: what leads there is the rule `rule` (of bounds); objects of `type` begin at value: one, in a block

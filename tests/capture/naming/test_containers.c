@@ -377,3 +377,79 @@ Test(containers, a_functor_is_known_by_its_manager)
 		world_destroy(w);
 	}
 }
+
+/* --- what one new[] made --- */
+
+static const struct {
+	const char *name;
+	uint64_t size, at, number; /* of the block; where the pointer leads to in it, and what stands before that */
+	bool named;
+} arrays[] = {
+	{ "three that fill the block", 48, 0, 0, true },
+	{ "their number and two", 40, 8, 2, true },
+	{ "room for a wider head", 48, 16, 2, true },
+	{ "more than there is room for", 40, 8, 3, false },
+	{ "as many as there can never be", 40, 8, UINT64_MAX / 16 + 2, false },
+	{ "none", 40, 8, 0, false },
+	{ "a number that leaves half of it", 168, 8, 5, false },
+	{ "no place for a number", 64, 24, 2, false },
+};
+
+Test(containers, an_owner_of_an_array_has_what_new_made)
+{
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) {
+		struct pages t = make_pages();
+		hsnap_dtype_id owner = world_type(t.w, "std::unique_ptr<Page [], std::default_delete<Page []> >", STRUCT, 8);
+		ARGUMENTS(t.w, owner, world_array(t.w, t.page, 0));
+		MEMBERS(t.w, owner, { "_M_head_impl", 0, t.page_pointer });
+		world_variable(t.w, "g_pages", WORLD_DATA, owner);
+		uint64_t block = world_block(t.w, arrays[i].size, 0), at = block + arrays[i].at, text = world_block(t.w, 48, 0);
+		world_set(t.w, WORLD_DATA, at);
+		world_set(t.w, at + 16, text);
+		if (arrays[i].at)
+			world_set(t.w, at - 8, arrays[i].number);
+		world_name(t.w);
+		bool named = strstr(world_rows(t.w), "1 Page[] proved") && strstr(t.w->text, "1 Text proved");
+		cr_expect(arrays[i].named ? named : !strstr(t.w->text, "Page[] proved"), "%s: %s", arrays[i].name, t.w->text);
+		world_destroy(t.w);
+	}
+}
+
+/* --- nodes that no debug info defines --- */
+
+/* A std::list<Page> whose node is unknown. */
+static void name_undefined(struct pages *t, uint64_t one, uint64_t two)
+{
+	struct world *w = t->w;
+	hsnap_dtype_id base = world_type(w, "std::__detail::_List_node_base", STRUCT, 16), link = world_pointer(w, base);
+	MEMBERS(w, base, { "_M_next", 0, link }, { "_M_prev", 8, link });
+	hsnap_dtype_id head = world_type(w, "std::__detail::_List_node_header", STRUCT, 24);
+	MEMBERS(w, head, { "", 0, base, HSNAP_DMEMBER_BASE }, { "_M_size", 16, t->number });
+	hsnap_dtype_id list = world_type(w, "std::__cxx11::_List_base<Page, std::allocator<Page> >", STRUCT, 24);
+	ARGUMENTS(w, list, t->page);
+	MEMBERS(w, list, { "_M_node", 0, head });
+	world_variable(w, "g_list", WORLD_DATA, list);
+	WORDS(w, WORLD_DATA, one, two, 2);
+	WORDS(w, one, two, WORLD_DATA, world_block(w, 48, 0));
+	WORDS(w, two, WORLD_DATA, one, world_block(w, 48, 0));
+	world_name(w);
+}
+
+Test(containers, a_node_that_nobody_defines_is_laid_out_by_the_rules)
+{
+	struct pages t = make_pages();
+	uint64_t one = world_block(t.w, 32, 0), two = world_block(t.w, 32, 0);
+	name_undefined(&t, one, two);
+	cr_expect_str_eq(world_rows(t.w), "2 Text proved; 2 std::list<Page>::node proved");
+	world_destroy(t.w);
+}
+
+Test(containers, a_node_of_what_nobody_knows_the_alignment_of_stays_unknown)
+{
+	struct pages t = make_pages();
+	uint64_t one = world_block(t.w, 64, 0), two = world_block(t.w, 64, 0);
+	t.w->symbols.types.items[t.page].size = 32; /* declared alignas(32) */
+	name_undefined(&t, one, two);
+	cr_expect(!strstr(world_rows(t.w), "::node") && !strstr(t.w->text, "Text proved"), "%s", t.w->text);
+	world_destroy(t.w);
+}

@@ -40,11 +40,15 @@ void hsnap_each_declared(struct hsnap_work *work, size_t *taken,
  *
  * A pool has four objects of one type at least, which all stand at one distance from each other, or multiples of it:
  * the type's size as an allocator rounds it, or whatever there is, if the type is flexible.  A twentieth of them at
- * the most may be contradicted by pointers to something else.  No claim may change after it.
+ * the most may be contradicted by pointers to something else.  What a list of links of another type leads to is free.
+ * No claim may change after it.
+ *
+ * @param inners  declared pointers into blocks: where such lists begin
  *
  * Cost: a byte a block meanwhile; parts of blocks with four of them are sorted.
  */
-HSNAP_CHECKED enum hsnap_code hsnap_find_slabs(struct hsnap_work *work, struct hsnap_error *err);
+struct hsnap_inners;
+HSNAP_CHECKED enum hsnap_code hsnap_find_slabs(struct hsnap_work *work, const struct hsnap_inners *inners, struct hsnap_error *err);
 void hsnap_slabs_deinit(struct hsnap_work *work);
 
 /* The slab that a block is, or NULL.  Usable from hsnap_find_slabs() on, by several threads. */

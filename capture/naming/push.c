@@ -71,6 +71,7 @@ struct push {
 	struct hsnap_vec(struct handle) handles;
 	size_t handled, walked;    /* of handles, and of work->parts */
 	size_t declared;           /* of work->declared: those that are parts */
+	bool cut;                  /* there are more parts than are kept */
 	struct hsnap_keymap parts; /* {address, type} */
 	bool *inside;              /* one a type: objects of it lie within blocks, so no block is one */
 	struct hsnap_vec(struct odd) odd;
@@ -201,9 +202,12 @@ static void note_part(struct push *push, uint32_t b, hsnap_dtype_id type, uint64
 	bool is_new;
 	part.type = work->plans.same[type];
 	if (dtype->kind != HSNAP_DTYPE_STRUCT || !dtype->size || address % 8 || !hsnap_part_counts(work, &part) ||
-	    address < start || dtype->size > size || address - start > size - dtype->size || work->parts.num >= MAX_PARTS ||
-	    is_link(push, type))
+	    address < start || dtype->size > size || address - start > size - dtype->size || is_link(push, type))
 		return;
+	if (work->parts.num >= MAX_PARTS) {
+		push->cut = true;
+		return;
+	}
 	uint32_t *known = hsnap_keymap_at(&push->parts, (struct hsnap_key){ address, part.type }, &is_new);
 	if (!known || (is_new && !hsnap_vec_push(&work->parts, part))) {
 		push->failed = true;
@@ -755,6 +759,15 @@ static enum hsnap_code take_owned(struct push *push, struct hsnap_error *err)
 	return code;
 }
 
+static enum hsnap_code say_what_was_cut(const struct push *push, struct hsnap_error *err)
+{
+	struct hsnap_snapshot *snapshot = push->work->snapshot;
+	if (!push->cut)
+		return HSNAP_OK;
+	hsnap_string note = hsnap_strings_addf(&snapshot->strings, "of objects within blocks only %zu were looked at", MAX_PARTS);
+	return note != HSNAP_NO_STRING && hsnap_vec_push(&snapshot->notes, note) ? HSNAP_OK : hsnap_no_memory(err);
+}
+
 enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *err)
 {
 	if (!work->symbols)
@@ -788,7 +801,9 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 	if (!code)
 		settle(&push);
 	if (!code)
-		code = hsnap_find_slabs(work, err);
+		code = hsnap_find_slabs(work, &push.inners, err);
+	if (!code)
+		code = say_what_was_cut(&push, err);
 	if (code)
 		return code;
 	return push.failed || work->plans.failed || work->losers.failed ? hsnap_no_memory(err) : HSNAP_OK;

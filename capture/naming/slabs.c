@@ -8,9 +8,11 @@
 #include <stdlib.h>
 
 #include "capture/naming/claims.h"
+#include "capture/naming/inferred.h"
 #include "capture/naming/pools.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
+#include "snapshot/base/search.h"
 
 #define FEW_ITEMS 4u
 #define FEW_FLEXIBLE 8u /* of those whose size nothing but their distance tells, unless half of the places have one */
@@ -346,6 +348,57 @@ static bool take_declared(struct hsnap_work *work)
 	return true;
 }
 
+/* ---- free objects ---- */
+
+#define MOST_LINKS (1u << 22) /* that are followed in all */
+
+/* A struct that is nothing but pointers to its like, the first at its start. */
+static bool is_link(struct hsnap_work *work, hsnap_dtype_id type)
+{
+	const struct hsnap_plan *plan = hsnap_plan_of(&work->plans, type);
+	for (uint32_t i = 0; i < plan->num; i++)
+		if (work->plans.same[plan->slots[i].type] != type)
+			return false;
+	return plan->num && !plan->slots[0].offset && plan->words * 8 >= hsnap_dtype(work->symbols, type)->size;
+}
+
+static struct hsnap_slab *slab_in_order(struct hsnap_work *work, uint32_t b)
+{
+	struct hsnap_slab *slabs = work->slabs.items;
+	size_t low = hsnap_first(work->slabs.num, i, slabs[i].block >= b);
+	return low < work->slabs.num && slabs[low].block == b ? &slabs[low] : NULL;
+}
+
+/*
+ * An item that a list of links leads to, though its type does not begin with one, is free: the link has
+ * taken its place.
+ */
+static void follow_links(struct hsnap_work *work, struct hsnap_window *reader, const struct hsnap_inner *inner, uint32_t *budget)
+{
+	uint32_t b = inner->block, hint = 0;
+	uint64_t at = hsnap_object_start(work, b) + inner->offset;
+	for (; *budget && b != HSNAP_NO_BLOCK; --*budget) {
+		struct hsnap_slab *slab = slab_in_order(work, b);
+		uint64_t from = at - hsnap_object_start(work, b);
+		if (slab && slab->evidence < HSNAP_EVIDENCE_USER && from >= slab->first && (from - slab->first) % slab->stride == 0 &&
+		    !explains(work, slab->type, inner->type, 0))
+			drop_item(slab, (from - slab->first) / slab->stride);
+		if (!hsnap_window_word(reader, at, &at))
+			break;
+		b = hsnap_block_index_find(&work->index, at, &hint);
+	}
+}
+
+static void drop_free(struct hsnap_work *work, const struct hsnap_inners *inners)
+{
+	struct hsnap_window reader;
+	uint32_t budget = MOST_LINKS;
+	hsnap_window_init(&reader, work->target);
+	for (size_t i = 0; i < inners->items.num; i++)
+		if (slab_in_order(work, inners->items.items[i].block) && is_link(work, inners->items.items[i].type))
+			follow_links(work, &reader, &inners->items.items[i], &budget);
+}
+
 static int by_block(const void *a, const void *b)
 {
 	const struct hsnap_slab *x = a, *y = b;
@@ -369,7 +422,6 @@ static bool number(struct hsnap_work *work)
 	work->is_slab = calloc(work->num_blocks / 64 + 1, sizeof(*work->is_slab));
 	if (!work->is_slab)
 		return false;
-	qsort(work->slabs.items, work->slabs.num, sizeof(*work->slabs.items), by_block);
 	size_t kept = 0;
 	for (size_t i = 0; i < work->slabs.num; i++) {
 		struct hsnap_slab slab = work->slabs.items[i];
@@ -389,13 +441,18 @@ static bool number(struct hsnap_work *work)
 	return true;
 }
 
-enum hsnap_code hsnap_find_slabs(struct hsnap_work *work, struct hsnap_error *err)
+enum hsnap_code hsnap_find_slabs(struct hsnap_work *work, const struct hsnap_inners *inners, struct hsnap_error *err)
 {
 	hsnap_auto(slabs_deinit) struct slabs slabs = { .work = work };
 	slabs.counts = hsnap_pages_alloc(work->num_blocks, sizeof(*slabs.counts));
 	bool done = slabs.counts && put_in_order(&slabs);
 	for (size_t i = 0; done && i < slabs.order.num;)
 		done = look_at_block(&slabs, i, &i);
-	done = done && take_declared(work) && (!work->slabs.num || number(work));
+	done = done && take_declared(work);
+	if (done && work->slabs.num) {
+		qsort(work->slabs.items, work->slabs.num, sizeof(*work->slabs.items), by_block);
+		drop_free(work, inners);
+		done = number(work);
+	}
 	return done ? HSNAP_OK : hsnap_no_memory(err);
 }

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# pools.sh JUDGE - objects in slabs of the program's own: how many there are, who keeps them, which one an address is in;
+# and what only seems to be a pool is none. The program itself tells where they are.
+. "$(dirname "$0")/lib.sh"
+judge=${1:?the judge}
+
+# row FILE TYPE CONFIDENCE LEAST MOST - objects of the type.
+row() {
+	test -s "$1" || return 1
+	jq -e --arg type "$2" --arg sure "$3" --argjson least "$4" --argjson most "$5" 'any(.types[]; .type == $type and
+		.confidence == $sure and .count >= $least and .count <= $most)' "$1" || { jq -c '.types[] | [.type, .label, .confidence, .count, .items]' "$1"; return 1; }
+}
+
+for way in plain agent; do
+	run=
+	[ $way = plain ] || run="$HEAPSNAP run --"
+	start $run "$FIXTURES/pools/pools" "$PWD/truth"
+	read -r line <&8
+	"$HEAPSNAP" take --quiet -p "$service" -o a.snap --force >out 2>err || fail "take" err
+	echo >&7
+	read -r line <&8
+	"$HEAPSNAP" take --quiet -p "$service" -o b.snap --force >out 2>err || fail "take" err
+	stop
+	"$HEAPSNAP" show --expand --json a.snap >expanded.json
+	"$HEAPSNAP" show --json a.snap >show.json
+	"$HEAPSNAP" diff --expand --json a.snap b.snap >diff.json
+	# Four pointers still lead to sessions that were closed, and from there to all that are free: but links say so.
+	check "$way: sessions" row expanded.json session proved 3000 3000
+	check "$way: items" row expanded.json item proved 5000 5000
+	check "$way: bytes and blocks are as without --expand" jq -es '(.[0].types | map(.bytes) | add) == (.[1].types | map(.bytes) | add)' expanded.json show.json
+	check "$way: slabs say how many they have" jq -e '[.types[] | select(.label == "pool of session in slab.memory") | .items] | add >= 3000' show.json
+	check "$way: two types by turns are no pool" jq -e 'all(.types[]; (.label // "") | test("pool of (red|blue|user)") | not)' show.json
+	check "$way: nor are records of all sizes" jq -e 'all(.types[]; (.label // "") | test("pool of record") | not)' show.json
+	check "$way: a thousand sessions more" jq -e 'any(.types[]; .type == "session" and .count_delta == 1000)' diff.json
+	"$judge" --wrong wrong.txt a.snap truth >report.txt
+	check "$way: none is wrong" awk '$1 == "checked" { seen = 1; if ($2 < 8000 || $5) exit 1 } END { exit !seen }' report.txt
+	"$HEAPSNAP" why session a.snap >why.txt 2>err || fail "$way: why" err
+	check "$way: the table keeps them" grep -Eq 'static g_table' why.txt
+	check "$way: one after the other" grep -Eq '\.next ×[0-9].* session' why.txt
+	address=$(awk '$3 == "item" { print "0x" $1; exit }' truth)
+	"$HEAPSNAP" why "$address" a.snap >one.txt 2>err || fail "$way: why 0x" err
+	check "$way: one item and where it is" grep -Eq '^item at 0x[0-9a-f]+, .* into pool of item (in|from) ' one.txt
+	"$HEAPSNAP" why --explain "$(printf '0x%x' $((address + 8)))" a.snap >explain.txt 2>err || fail "$way: explain" err
+	check "$way: --explain tells which" grep -Eq "object +item at $address, .*\.key" explain.txt
+done
+finish

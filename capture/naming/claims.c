@@ -42,7 +42,9 @@ static enum hsnap_form fit_usable(const struct hsnap_plan *plan, uint64_t each, 
 		return HSNAP_FORM_ONE;
 	if (plan->tail || usable - each < (each > HSNAP_MOST_SLACK ? HSNAP_MOST_SLACK : USUAL_SLACK))
 		return HSNAP_FORM_ONE;
-	return each >= USUAL_SLACK && usable % each < USUAL_SLACK ? HSNAP_FORM_RUN : HSNAP_FORM_NONE;
+	/* Of a mapped one the rest of the last page may be left, and what has pointers is looked at. */
+	bool filled = usable % each < USUAL_SLACK || (plan->num && is_mapped(block) && usable % each < PAGE);
+	return each >= USUAL_SLACK && filled ? HSNAP_FORM_RUN : HSNAP_FORM_NONE;
 }
 
 enum hsnap_form hsnap_fit(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type)

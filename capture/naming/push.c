@@ -733,7 +733,7 @@ static enum hsnap_code take_landings(struct push *push, struct hsnap_error *err)
 				continue;
 			}
 			claim(push, landed->block, landed->type, bytes ? HSNAP_FORM_BYTES : HSNAP_FORM_ONE, HSNAP_EVIDENCE_LANDING);
-			blocks++;
+			blocks += !bytes; /* which lead to nothing more */
 		}
 		hsnap_vec_deinit(&list);
 		any = blocks || push->work->parts.num > parts;

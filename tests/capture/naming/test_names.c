@@ -212,6 +212,25 @@ Test(names, a_larger_struct_is_not_a_run_of_what_it_begins_with)
 	}
 }
 
+/* What the allocator maps by itself ends with its page: the rest is no object. */
+Test(names, a_mapped_run_ends_before_its_page)
+{
+	for (unsigned pointers = 0; pointers < 2; pointers++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		hsnap_dtype_id event = world_type(w, "Event", STRUCT, 48);
+		MEMBERS(w, event, { "fd", 0, t.number }, { "owner", 8, pointers ? t.node_pointer : t.number });
+		world_variable(w, "g_events", WORLD_DATA, world_pointer(w, event));
+		struct hsnap_block block = { .address = WORLD_HEAP + 0x100010, .usable = 0x28ff0, .requested = 0x28ff0 };
+		cr_assert(hsnap_vec_push(&w->heap.blocks, block));
+		world_set(w, WORLD_DATA, block.address);
+		w->heap.requested_known = false;
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), pointers ? "1 Event[] inferred" : "1 167920 bytes in g_events label", "%s", w->text);
+		world_destroy(w);
+	}
+}
+
 /* An array that was enlarged: its room and how many there are stand beside the pointer, what is behind is anything. */
 Test(names, an_array_of_pointers_need_not_be_full)
 {

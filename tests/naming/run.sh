@@ -64,7 +64,7 @@ row() {
 keep() {
 	awk -v line="$1" '
 		function key(text,   cells) { split(text, cells, " *\\| *"); return cells[2] "|" cells[3] }
-		/^\| *program / { inside = 1 }
+		/^\| *program *\| *way / { inside = 1 }
 		inside && /^\| / && key($0) == key(line) { print line; done = 1; next }
 		inside && !/^\|/ { if (!done) print line; done = 1; inside = 0 }
 		{ print }

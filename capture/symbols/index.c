@@ -110,9 +110,9 @@ static bool see_entry(struct hsnap_walk *walk, struct hsnap_entry *entry, struct
 }
 
 /* All entries below one; that of `root` itself is the caller's. */
-static void walk_below(struct hsnap_walk *walk, struct hsnap_entry *root)
+static void walk_below(struct hsnap_walk *walk, struct hsnap_entry *root, hsnap_string scope)
 {
-	walk->levels[0] = (struct hsnap_walk_level){ .entry = hsnap_entry_child(walk->scan, root) };
+	walk->levels[0] = (struct hsnap_walk_level){ .entry = hsnap_entry_child(walk->scan, root), .scope.name = scope };
 	walk->depth = 0;
 	for (;;) {
 		struct hsnap_walk_level *level = &walk->levels[walk->depth];
@@ -140,7 +140,7 @@ static bool walk_unit(struct hsnap_reader *reader, struct hsnap_dies *dies, bool
 	if (!walk.scan)
 		return false;
 	struct hsnap_entry root = hsnap_entry_at(walk.scan, walk.scan->first);
-	walk_below(&walk, &root);
+	walk_below(&walk, &root, 0);
 	bool whole = !walk.scan->broken;
 	hsnap_scan_close(walk.scan);
 	return whole;
@@ -273,7 +273,7 @@ enum hsnap_code hsnap_index_units(struct hsnap_reader *reader, const struct hsna
 
 /* --- within functions, when asked for --- */
 
-void hsnap_index_walk_function(struct hsnap_reader *reader, struct hsnap_raw_function *function)
+void hsnap_index_walk_function(struct hsnap_reader *reader, struct hsnap_raw_function *function, hsnap_string scope)
 {
 	if (function->walked || reader->walking > MAX_WALKING)
 		return;
@@ -287,7 +287,7 @@ void hsnap_index_walk_function(struct hsnap_reader *reader, struct hsnap_raw_fun
 		walk.function = hsnap_table_function_name(reader, key);
 		if (!walk.function)
 			walk.function = hsnap_table_string(reader, "?");
-		walk_below(&walk, &entry);
+		walk_below(&walk, &entry, scope);
 	}
 	hsnap_scan_close(walk.scan);
 	reader->walking--;

@@ -106,6 +106,7 @@ static enum hsnap_code read_debug_info(struct hsnap_reader *reader, const struct
 	enum hsnap_code code = hsnap_index_units(reader, input, err);
 	if (code)
 		return code;
+	hsnap_locals_walk(reader);
 	hsnap_statics_walk(reader);
 	code = hsnap_unify_units(reader, err);
 	if (!code)

@@ -518,7 +518,7 @@ static void answer_one(struct hsnap_reader *reader, const struct hsnap_unit_code
 	/* Types within the function first: what is asked next may name them. */
 	struct hsnap_raw_function *function = hsnap_table_function(reader, code->function);
 	if (function && ask->what & (HSNAP_ASK_LOCALS | HSNAP_ASK_RESULT))
-		hsnap_index_walk_function(reader, function);
+		hsnap_index_walk_function(reader, function, 0);
 	answer_frames(reader, unit, code->function, inside, pc);
 	if (ask->what & HSNAP_ASK_LOCALS)
 		answer_locals(reader, code->function, inside, pc);

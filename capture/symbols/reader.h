@@ -242,12 +242,14 @@ struct hsnap_table_word hsnap_table_word(struct hsnap_reader *reader, uint32_t i
 /* Types, variables, functions and ranges of all units. */
 HSNAP_CHECKED enum hsnap_code hsnap_index_units(struct hsnap_reader *reader, const struct hsnap_module_input *input,
 						  struct hsnap_error *err);
-/* Types and statics declared within a function, once. */
-void hsnap_index_walk_function(struct hsnap_reader *reader, struct hsnap_raw_function *function);
+/* Types and statics declared within a function, once; names of types begin with the scope. */
+void hsnap_index_walk_function(struct hsnap_reader *reader, struct hsnap_raw_function *function, hsnap_string scope);
 /* --- statics.c --- */
 
 /* Walk the functions that have a variable with a fixed place among their entries. */
 void hsnap_statics_walk(struct hsnap_reader *reader);
+/* Walk the functions that a vtable's symbol says to have a class of their own. */
+void hsnap_locals_walk(struct hsnap_reader *reader);
 
 /* --- unify.c --- */
 

@@ -50,7 +50,7 @@ static void walk_file(struct hsnap_reader *reader, struct hsnap_dies *dies, hsna
 		struct hsnap_raw_function *function =
 			hsnap_table_function(reader, start + at);
 		if (function)
-			hsnap_index_walk_function(reader, function);
+			hsnap_index_walk_function(reader, function, 0);
 	}
 }
 

@@ -298,7 +298,7 @@ bool hsnap_table_own_function(struct hsnap_reader *reader, hsnap_die_key key, st
 		return true;
 	}
 	if (outer)
-		hsnap_index_walk_function(reader, outer);
+		hsnap_index_walk_function(reader, outer, 0);
 	if (!reader->nested_sorted && reader->nested.num)
 		qsort(reader->nested.items, reader->nested.num, sizeof(*reader->nested.items), compare_functions);
 	reader->nested_sorted = true;
@@ -351,7 +351,7 @@ uint32_t hsnap_table_entry(struct hsnap_reader *reader, hsnap_die_key key)
 		return index ? index : HSNAP_UNKNOWN_TYPE;
 	struct hsnap_raw_function *function = hsnap_table_function(reader, key);
 	if (function && !function->walked) {
-		hsnap_index_walk_function(reader, function);
+		hsnap_index_walk_function(reader, function, 0);
 		index = hsnap_table_find(reader, key);
 	}
 	return index ? index : HSNAP_UNKNOWN_TYPE;

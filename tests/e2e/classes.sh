@@ -36,6 +36,12 @@ for program in "$FIXTURES"/classes/classes "$FIXTURES"/classes/classes-*; do
 	[ -f "$program" ] && [ -x "$program" ] || continue
 	base=${program##*/}
 	names "$base" "$program" 42
+	# clang has the class in an entry without a name.
+	if readelf -p .comment "$program" | grep -q 'GCC:' && ! readelf -p .comment "$program" | grep -q clang; then
+		"$HEAPSNAP" show --json s.snap >shown.json
+		check "$base: a class within a function has its members" jq -e '.types[] |
+			select(.type == "make_local(int)::Local") | .source == "classes.cc:155"' shown.json
+	fi
 	case $base in *-dwarf4) continue ;; esac # without debug info it is the first one
 	without symbols --strip-debug && names "$base, no debug info" ./symbols 28
 	without nothing --strip-all || continue

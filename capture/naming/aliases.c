@@ -33,6 +33,8 @@ hsnap_dtype_id *hsnap_find_aliases(const struct hsnap_plans *plans)
 		return NULL;
 	for (size_t i = 0; i < symbols->aliases.num; i++) {
 		const struct hsnap_dalias *alias = &symbols->aliases.items[i];
+		if (hsnap_dtype(symbols, alias->opaque)->kind != HSNAP_DTYPE_INCOMPLETE) /* known by now (glib.c) */
+			continue;
 		of[alias->opaque] = alias->against ? DIFFER : plans->same[alias->type];
 		if (!enter_name(&names, hsnap_dtype(symbols, alias->opaque)->name, of[alias->opaque]))
 			return NULL;

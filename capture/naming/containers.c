@@ -75,6 +75,9 @@ static const struct hsnap_library libraries[] = {
 	{ "boost::multi_index::detail::random_access_index_ptr_array<", SHAPE(ARRAY), NONE, HSNAP_NO_ARGUMENT,
 	  { "spc.data_", "spc.n_", "size_" } },
 	{ "boost::multi_index::detail::pod_value_holder<", SHAPE(VALUE), NONE, 0, { "space" } },
+	/* GLib, as glib.c completes it */
+	{ "_GHashTable", SHAPE(GLIB_TABLE), NONE, HSNAP_NO_ARGUMENT, { "keys", "hashes", "values", "size", "mask", "have_big" } },
+	{ "_GPtrArray", SHAPE(GLIB_POINTERS), NONE, HSNAP_NO_ARGUMENT, { "pdata", "len", "alloc" } },
 };
 
 static const struct {
@@ -106,7 +109,7 @@ static bool is_named(const char *name, const char *prefix)
 const struct hsnap_library *hsnap_library_of(const struct hsnap_symbols *symbols, hsnap_dtype_id type)
 {
 	const char *name = hsnap_str(&symbols->strings, hsnap_dtype(symbols, type)->name);
-	if (!begins(name, "std::") && !begins(name, "boost::"))
+	if (!begins(name, "std::") && !begins(name, "boost::") && !begins(name, "_G"))
 		return NULL;
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
 		if (is_named(name, libraries[i].prefix))

@@ -124,6 +124,8 @@ enum hsnap_code hsnap_name_and_connect(const struct hsnap_target *target, const 
 	enum hsnap_code code = rules && rules->rules.num ? prepare_user(&work, &user, rules, symbols, err) : HSNAP_OK;
 	if (!code)
 		code = hsnap_find_classes(&work, symbols, err);
+	if (!code && symbols && !hsnap_know_glib(symbols, target))
+		code = hsnap_no_memory(err);
 	if (!code && !hsnap_plans_init(&work.plans, symbols))
 		code = hsnap_no_memory(err);
 	if (!code)

@@ -7,6 +7,7 @@
 
 #include "capture/naming/shape.h"
 
+#define GLIB_LEAST 8u            /* places of a hash table (HASH_TABLE_MIN_SHIFT) */
 #define COW_HEAD 24u    /* length, capacity, owners */
 #define DEQUE_BYTES 512u         /* libstdc++: of a block with more than one element */
 #define DEQUE_INDEX_BYTES 4096u  /* libc++: the same, */
@@ -187,6 +188,34 @@ static void walk_array(struct shape *shape)
 		   room * each, 0);
 }
 
+/* GLib's hash table (glib/ghash.c): three arrays side by side; small keys and values are kept as numbers of 32 bits. */
+static void walk_glib_table(struct shape *shape)
+{
+	uint64_t keys = field(shape, 0), hashes = field(shape, 1), values = field(shape, 2), size = field(shape, 3);
+	uint32_t mask = (uint32_t)field(shape, 4), have_big = (uint32_t)field(shape, 5);
+	uint64_t counts = word_at(shape, shape->at + shape->container->offsets[4] + 4);
+	uint32_t nodes = (uint32_t)counts, occupied = (uint32_t)(counts >> 32);
+	if (size < GLIB_LEAST || size & (size - 1) || mask != size - 1 || nodes > occupied || occupied > size ||
+	    block_at(shape, hashes) == HSNAP_NO_BLOCK)
+		return;
+	visit_body(shape, (struct hsnap_found){ .value = hashes, .live = size * 4, .type = target_of(shape, 1) }, size * 4, 1);
+	/* Two bits of a word, whose others nobody sets. */
+	if (have_big & 1)
+		visit_body(shape, (struct hsnap_found){ .value = keys, .live = size * 8, .type = target_of(shape, 0) }, size * 8, 0);
+	if (have_big & 2 && values != keys)
+		visit_body(shape, (struct hsnap_found){ .value = values, .live = size * 8, .type = target_of(shape, 2) }, size * 8, 2);
+}
+
+static void walk_glib_pointers(struct shape *shape)
+{
+	uint64_t begin = field(shape, 0);
+	uint32_t num = (uint32_t)field(shape, 1), room = (uint32_t)field(shape, 2);
+	if (num > room || block_at(shape, begin) == HSNAP_NO_BLOCK)
+		return;
+	visit_body(shape, (struct hsnap_found){ .value = begin, .live = 8 * (uint64_t)num, .type = target_of(shape, 0) },
+		   8 * (uint64_t)room, 0);
+}
+
 static void walk_storage(struct shape *shape)
 {
 	hsnap_dtype_id type;
@@ -209,6 +238,7 @@ void hsnap_shape_walk(struct hsnap_walk *walk, const struct hsnap_container *con
 		[HSNAP_SHAPE_OWNED_FEWER] = walk_owned,
 		[HSNAP_SHAPE_INPLACE] = walk_storage,    [HSNAP_SHAPE_INPLACE_FEWER] = walk_storage,
 		[HSNAP_SHAPE_INDICES] = hsnap_walk_indices, [HSNAP_SHAPE_ARRAY] = walk_array,
+		[HSNAP_SHAPE_GLIB_TABLE] = walk_glib_table, [HSNAP_SHAPE_GLIB_POINTERS] = walk_glib_pointers,
 		[HSNAP_SHAPE_VALUE] = walk_storage,
 	};
 	struct shape shape = { walk, container, at, offset, 0 };
@@ -222,7 +252,8 @@ void hsnap_shape_words(const struct hsnap_container *container, void (*see)(void
 		[HSNAP_SHAPE_VECTOR] = 7, [HSNAP_SHAPE_BITS] = 7, [HSNAP_SHAPE_BITS_SIZED] = 1, [HSNAP_SHAPE_STRING] = 1,
 		[HSNAP_SHAPE_STRING_COW] = 1, [HSNAP_SHAPE_LIST] = 3, [HSNAP_SHAPE_CHAIN] = 1, [HSNAP_SHAPE_TREE] = 7,
 		[HSNAP_SHAPE_HASH] = 5, [HSNAP_SHAPE_DEQUE] = 13, [HSNAP_SHAPE_DEQUE_INDEX] = 15, [HSNAP_SHAPE_WEAK] = 2,
-		[HSNAP_SHAPE_WEAK_FEWER] = 2, [HSNAP_SHAPE_INDICES] = 1, [HSNAP_SHAPE_ARRAY] = 1, [HSNAP_SHAPE_VALUE] = 0,
+		[HSNAP_SHAPE_WEAK_FEWER] = 2, [HSNAP_SHAPE_INDICES] = 1, [HSNAP_SHAPE_ARRAY] = 1, [HSNAP_SHAPE_GLIB_TABLE] = 7,
+		[HSNAP_SHAPE_GLIB_POINTERS] = 1, [HSNAP_SHAPE_VALUE] = 0,
 	};
 	uint8_t shape = container->library->shape;
 	for (unsigned f = 0; f < HSNAP_MAX_FIELDS; f++) {

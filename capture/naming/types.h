@@ -120,6 +120,8 @@ enum hsnap_shape {
 	HSNAP_SHAPE_VARIANT,     /* {value, which of the type arguments} */
 	HSNAP_SHAPE_INDICES,     /* {header}, a node without a value that all indices go round through */
 	HSNAP_SHAPE_ARRAY,       /* {begin, its room, number of elements but for one}; the last may be missing */
+	HSNAP_SHAPE_GLIB_TABLE,  /* {keys, hashes, values, size, mask, number}; which of the first are pointers stands before them */
+	HSNAP_SHAPE_GLIB_POINTERS, /* {begin, number, its room} */
 	HSNAP_SHAPE_VALUE,       /* {value}, alive in nodes that a container leads to */
 };
 
@@ -163,6 +165,8 @@ bool hsnap_find_part(const struct hsnap_symbols *symbols, hsnap_dtype_id node, u
 bool hsnap_is_part(const char *name);
 /* Does a hash table, or one of its nodes, keep the hashes of its elements?  They are different node types. */
 bool hsnap_is_cached(const char *name);
+/* glib.c: complete what programs are not told of GLib's containers, where GLib is loaded; false: out of memory. */
+bool hsnap_know_glib(struct hsnap_symbols *symbols, const struct hsnap_target *target);
 /* made.c: complete the pairs that maps are made of where they are only declared; false: out of memory. */
 bool hsnap_make_pairs(struct hsnap_symbols *symbols);
 /*

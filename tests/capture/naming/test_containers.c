@@ -453,3 +453,74 @@ Test(containers, a_node_of_what_nobody_knows_the_alignment_of_stays_unknown)
 	cr_expect(!strstr(world_rows(t.w), "::node") && !strstr(t.w->text, "Text proved"), "%s", t.w->text);
 	world_destroy(t.w);
 }
+
+/* --- GLib --- */
+
+struct glib {
+	uint64_t size, keys, hashes, values;
+	uint32_t mask, nodes, occupied, have_big;
+	bool named;
+	const char *name;
+};
+
+/* Arrays of eight places; what the table says of them is the row's. */
+static const struct glib tables[] = {
+	{ 8, 0, 0, 0, 7, 3, 4, 3, true, "a table" },
+	{ 8, 0, 0, 0, 7, 3, 4, 0xabcdef03, true, "bits that nobody set" },
+	{ 12, 0, 0, 0, 11, 3, 4, 3, false, "no power of two" },
+	{ 4, 0, 0, 0, 3, 3, 4, 3, false, "too small a table" },
+	{ 8, 0, 0, 0, 15, 3, 4, 3, false, "another mask" },
+	{ 8, 0, 0, 0, 7, 5, 4, 3, false, "more nodes than places in use" },
+	{ 8, 0, 0, 0, 7, 3, 9, 3, false, "more in use than there are" },
+	{ 16, 0, 0, 0, 15, 3, 4, 3, false, "a larger table than its arrays" },
+	{ (uint64_t)1 << 61, 0, 0, 0, UINT32_MAX, 3, 4, 3, false, "an impossible size" },
+	{ 8, 0, 8, 0, 7, 3, 4, 3, false, "arrays that begin within blocks" },
+};
+
+Test(containers, a_table_of_glib_has_three_arrays_of_its_size)
+{
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+		struct pages t = make_pages();
+		struct world *w = t.w;
+		const struct glib *row = &tables[i];
+		hsnap_dtype_id number = world_type(w, "unsigned int", HSNAP_DTYPE_SCALAR, 4);
+		hsnap_dtype_id pointers = world_pointer(w, world_pointer(w, 0)), numbers = world_pointer(w, number);
+		hsnap_dtype_id table = world_type(w, "_GHashTable", STRUCT, 96);
+		MEMBERS(w, table, { "size", 0, t.number }, { "mask", 12, number }, { "nnodes", 16, number }, { "noccupied", 20, number },
+			{ "have_big", 24, number }, { "keys", 32, pointers }, { "hashes", 40, numbers }, { "values", 48, pointers });
+		world_variable(w, "g_table", WORLD_DATA, table);
+		uint64_t keys = world_block(w, 64, 0), hashes = world_block(w, 32, 0), values = world_block(w, 64, 0);
+		WORDS(w, WORLD_DATA, row->size, (uint64_t)row->mask << 32, (uint64_t)row->occupied << 32 | row->nodes, row->have_big,
+		      keys + row->keys, hashes + row->hashes, values + row->values);
+		world_set(w, keys + 8, world_block(w, 48, 0));
+		world_name(w);
+		bool named = strstr(world_rows(w), "2 void *[] proved") && strstr(w->text, "unsigned int[] in _GHashTable.hashes proved");
+		bool none = !strstr(w->text, "void *[]") && !strstr(w->text, "unsigned int[]");
+		cr_expect(row->named ? named : none, "%s: %s", row->name, w->text);
+		world_destroy(w);
+	}
+}
+
+/* What is behind the last of an array's pointers is no pointer of its. */
+Test(containers, an_array_of_glib_ends_at_its_length)
+{
+	static const struct {
+		uint32_t num, room;
+		bool named;
+	} rows[] = { { 2, 4, true }, { 5, 4, false }, { 2, 400, false } };
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct pages t = make_pages();
+		struct world *w = t.w;
+		hsnap_dtype_id number = world_type(w, "unsigned int", HSNAP_DTYPE_SCALAR, 4);
+		hsnap_dtype_id array = world_type(w, "_GPtrArray", STRUCT, 32);
+		MEMBERS(w, array, { "pdata", 0, world_pointer(w, world_pointer(w, 0)) }, { "len", 8, number }, { "alloc", 12, number });
+		world_variable(w, "g_array", WORLD_DATA, array);
+		uint64_t data = world_block(w, 32, 0);
+		WORDS(w, WORLD_DATA, data, (uint64_t)rows[i].room << 32 | rows[i].num);
+		WORDS(w, data, world_block(w, 40, 0), 0, world_block(w, 50, 0));
+		world_name(w);
+		bool named = strstr(world_rows(w), "1 void *[] proved") && strstr(w->text, "1 50 bytes unknown unreachable");
+		cr_expect(rows[i].named ? named : !strstr(w->text, "void *[] proved"), "%zu: %s", i, w->text);
+		world_destroy(w);
+	}
+}

@@ -125,6 +125,20 @@ static void visit_places(struct shape *shape, const struct part *part, uint64_t 
 	}
 }
 
+/* A header is one container's: the first that says so.  Others that do are made up, and there may be many of them. */
+static bool is_own(struct shape *shape, uint64_t header)
+{
+	bool is_new;
+	struct hsnap_work *work = shape->walk->work;
+	uint32_t self = (uint32_t)(shape->at / 8) | (uint32_t)1 << 31;
+	uint32_t *owner = hsnap_keymap_at(&work->heads, (struct hsnap_key){ header, 1 }, &is_new);
+	if (!owner)
+		work->plans.failed = true;
+	else if (is_new)
+		*owner = self;
+	return owner && *owner == self;
+}
+
 void hsnap_walk_indices(struct shape *shape)
 {
 	struct hsnap_work *work = shape->walk->work;
@@ -138,6 +152,8 @@ void hsnap_walk_indices(struct shape *shape)
 	for (unsigned i = 0; i < num; i++)
 		if (!is_index(shape, &parts[i], header + parts[i].at))
 			return;
+	if (!is_own(shape, header))
+		return;
 	hsnap_remember_head(shape, header);
 	visit(shape, (struct hsnap_found){ .kind = HSNAP_SLOT_POINTER, .value = header, .type = node }, 0);
 	for (unsigned i = 0; i < num; i++) {

@@ -13,6 +13,7 @@
 #include "capture/naming/types.h"
 
 #define MAX_DEPTH 16
+#define MAX_STEPS 4096 /* types that are looked at for the alignment of one */
 #define MAX_ALIGNMENT 16u
 #define MAX_NAME 4096
 #define MAX_SIZE ((uint64_t)1 << 32) /* of an element */
@@ -40,18 +41,21 @@ static uint64_t round_up(uint64_t number, uint64_t to)
 	return (number + to - 1) / to * to;
 }
 
-/* 0: not to be told. */
-static uint64_t alignment_of(const struct hsnap_symbols *symbols, hsnap_dtype_id type, unsigned depth)
+/* 0: not to be told.  *steps: types that may still be looked at, since hostile ones hold one another without end. */
+static uint64_t alignment_in(const struct hsnap_symbols *symbols, hsnap_dtype_id type, unsigned depth, unsigned *steps)
 {
 	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
 	uint64_t most = 1, end = 0;
+	if (!*steps)
+		return 0;
+	--*steps;
 	switch (depth < MAX_DEPTH && dtype->size ? dtype->kind : HSNAP_DTYPE_VOID) {
 	case HSNAP_DTYPE_SCALAR:
 	case HSNAP_DTYPE_BYTE:
 	case HSNAP_DTYPE_POINTER:
 		return dtype->size <= MAX_ALIGNMENT && !(dtype->size & (dtype->size - 1)) ? dtype->size : 0;
 	case HSNAP_DTYPE_ARRAY:
-		return alignment_of(symbols, dtype->target, depth + 1);
+		return alignment_in(symbols, dtype->target, depth + 1, steps);
 	case HSNAP_DTYPE_STRUCT:
 	case HSNAP_DTYPE_UNION:
 		break;
@@ -62,7 +66,7 @@ static uint64_t alignment_of(const struct hsnap_symbols *symbols, hsnap_dtype_id
 		most = end = 8;
 	for (uint32_t m = 0; m < dtype->num_members; m++) {
 		const struct hsnap_dmember *member = &symbols->members.items[dtype->first_member + m];
-		uint64_t each = member->flags & HSNAP_DMEMBER_VIRTUAL ? 0 : alignment_of(symbols, member->type, depth + 1);
+		uint64_t each = member->flags & HSNAP_DMEMBER_VIRTUAL ? 0 : alignment_in(symbols, member->type, depth + 1, steps);
 		if (!each || member->offset > dtype->size)
 			return 0;
 		most = each > most ? each : most;
@@ -71,6 +75,12 @@ static uint64_t alignment_of(const struct hsnap_symbols *symbols, hsnap_dtype_id
 	}
 	/* More room than that is asked for by something that nobody wrote down. */
 	return dtype->size % most || (end && dtype->size >= end + most) ? 0 : most;
+}
+
+static uint64_t alignment_of(const struct hsnap_symbols *symbols, hsnap_dtype_id type)
+{
+	unsigned steps = MAX_STEPS;
+	return alignment_in(symbols, type, 0, &steps);
 }
 
 static hsnap_dtype_id add_type(struct hsnap_symbols *symbols, struct hsnap_dtype type)
@@ -104,7 +114,7 @@ static const struct {
 static bool make_pair(struct hsnap_symbols *symbols, hsnap_dtype_id map, size_t which)
 {
 	hsnap_dtype_id inner, key = hsnap_type_argument(symbols, map, 0), value = hsnap_type_argument(symbols, map, 1);
-	uint64_t at, of_key = alignment_of(symbols, key, 0), of_value = alignment_of(symbols, value, 0);
+	uint64_t at, of_key = alignment_of(symbols, key), of_value = alignment_of(symbols, value);
 	if (!of_key || !of_value || !hsnap_find_field(symbols, map, maps[which].base, &at, &inner))
 		return true;
 	hsnap_dtype_id pair = hsnap_type_argument(symbols, inner, maps[which].argument);
@@ -193,7 +203,7 @@ bool hsnap_make_node(struct hsnap_symbols *symbols, const struct hsnap_library *
 	const struct hsnap_dtype of = *hsnap_dtype(symbols, container);
 	enum hsnap_family family = (enum hsnap_family)library->family;
 	hsnap_dtype_id element = hsnap_type_argument(symbols, container, library->argument), pointer, number = 0;
-	uint64_t at, alignment = alignment_of(symbols, element, 0);
+	uint64_t at, alignment = alignment_of(symbols, element);
 	*ret = 0;
 	if (!alignment || !hsnap_find_field(symbols, container, library->fields[made[family].link], &at, &pointer) ||
 	    (made[family].number && !hsnap_find_field(symbols, container, library->fields[made[family].number], &at, &number)))

@@ -164,3 +164,19 @@ Test(indices, a_header_stands_at_the_start_of_a_block_of_its_size)
 		world_destroy(w);
 	}
 }
+
+/* As many as there is room for may say that one header is theirs: one has it. */
+Test(indices, a_header_is_one_containers)
+{
+	struct world *w = world_create();
+	uint64_t nodes[NUM_NODES];
+	hsnap_dtype_id holder = make_container(w);
+	world_variable(w, "g_pages", WORLD_DATA, holder);
+	world_variable(w, "g_others", WORLD_DATA + 8, world_array(w, holder, 3));
+	fill(w, nodes);
+	for (uint64_t i = 1; i < 4; i++)
+		world_set(w, WORLD_DATA + 8 * i, nodes[HEADER]);
+	world_name(w);
+	cr_expect_str_eq(world_rows(w), "3 " NODE " proved; 2 Text proved; 1 24 bytes unknown unreachable");
+	world_destroy(w);
+}

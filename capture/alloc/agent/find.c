@@ -24,6 +24,7 @@ enum hsnap_code hsnap_reader_find(struct reader *reader, struct hsnap_error *err
 	uint64_t at = find_symbol(reader->target, HSNAP_WIRE_SYMBOL);
 	if (!at)
 		return hsnap_fail(err, HSNAP_NOT_FOUND, 0, "the agent is not loaded");
+	reader->dir_address = at;
 	enum hsnap_code code = hsnap_target_read(reader->target, at, dir, sizeof(*dir), err);
 	if (code)
 		return hsnap_context(err, code, "cannot read the agent's directory");

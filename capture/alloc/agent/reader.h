@@ -43,6 +43,7 @@ struct unknown {
 struct reader {
 	const struct hsnap_target *target;
 	struct hsnap_wire_directory dir;
+	uint64_t dir_address;
 	struct hsnap_heap *heap; /* blocks carry sites in `stack` until the end */
 	struct hsnap_vec(struct large) large; /* in order of address */
 	struct hsnap_vec(struct span) spans;  /* in order of address, disjoint */

@@ -423,16 +423,37 @@ static bool settle(struct reader *reader)
 	return true;
 }
 
-/* The agent's own mappings are no place for roots either; then put all in order. */
+static bool add_own(struct hsnap_heap *heap, uint64_t start, uint64_t end)
+{
+	struct hsnap_region own = { start, end };
+	return hsnap_vec_push(&heap->regions, own) && hsnap_vec_push(&heap->own, own);
+}
+
+/* Its module's variables: where a table begins a block may end. */
+static bool add_module(struct reader *reader)
+{
+	const struct hsnap_mapping *of = hsnap_target_mapping(reader->target, reader->dir_address);
+	for (size_t i = 0; of && of->module && i < reader->target->mappings.num; i++) {
+		const struct hsnap_mapping *mapping = &reader->target->mappings.items[i];
+		if (mapping->module == of->module && mapping->prot & HSNAP_PROT_WRITE &&
+		    !add_own(reader->heap, mapping->start, mapping->end))
+			return false;
+	}
+	return true;
+}
+
+/* What is the agent's own is no place for roots either; then put all in order. */
 static bool finish_regions(struct reader *reader)
 {
 	struct hsnap_heap *heap = reader->heap;
 	uint64_t num = reader->dir.num_own < HSNAP_NUM_OWN ? reader->dir.num_own : HSNAP_NUM_OWN;
 	for (uint64_t i = 0; i < num; i++) {
-		struct hsnap_region own = { reader->dir.own[i].start, reader->dir.own[i].end };
-		if (own.start && own.start < own.end && !(hsnap_vec_push(&heap->regions, own) && hsnap_vec_push(&heap->own, own)))
+		struct hsnap_wire_range own = reader->dir.own[i];
+		if (own.start && own.start < own.end && !add_own(heap, own.start, own.end))
 			return false;
 	}
+	if (!add_module(reader))
+		return false;
 	hsnap_heap_sort_regions(heap);
 	heap->own.num = hsnap_regions_sort(heap->own.items, heap->own.num);
 	return true;

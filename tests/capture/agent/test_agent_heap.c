@@ -66,6 +66,30 @@ static void check_order(const struct hsnap_heap *heap, const char *name)
 	}
 }
 
+static bool lies_in(const struct hsnap_region *regions, size_t num, const struct hsnap_mapping *mapping)
+{
+	for (size_t i = 0; i < num; i++)
+		if (regions[i].start <= mapping->start && mapping->end <= regions[i].end)
+			return true;
+	return false;
+}
+
+/* The agent's variables are the agent's: a table of its that begins where a block ends does not hold that. */
+static void check_own(const struct hsnap_target *target, const struct hsnap_heap *heap, const char *name)
+{
+	unsigned found = 0;
+	for (size_t i = 0; i < target->mappings.num; i++) {
+		const struct hsnap_mapping *mapping = &target->mappings.items[i];
+		const char *path = mapping->module ? hsnap_str(&target->strings, target->modules.items[mapping->module].path) : "";
+		if (!strstr(path, "heapsnap-agent") || !(mapping->prot & HSNAP_PROT_WRITE))
+			continue;
+		cr_expect(lies_in(heap->regions.items, heap->regions.num, mapping) && lies_in(heap->own.items, heap->own.num, mapping),
+			  "%s: %s at %" PRIx64 " is no root", name, path, mapping->start);
+		found++;
+	}
+	cr_expect(found, "%s: the agent's variables are somewhere", name);
+}
+
 ParameterizedTest(size_t *row, agent_heap, walk)
 {
 	const char *name = rows[*row].name;
@@ -82,6 +106,7 @@ ParameterizedTest(size_t *row, agent_heap, walk)
 	struct hsnap_error err;
 	cr_assert_eq(hsnap_agent_heap_read(target, &heap, &err), HSNAP_OK, "%s: %s", name, err.message);
 	check_order(&heap, name);
+	check_own(target, &heap, name);
 
 	size_t live = 0, over = 0, lost = 0;
 	uint64_t address, size;

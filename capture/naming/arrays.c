@@ -2,7 +2,6 @@
 /* arrays.c - arrays of pointers that are not full. */
 #include "capture/naming/claims.h"
 
-#define USUAL_REST 24u /* bytes behind the last element: what rounding leaves */
 #define NUM_BESIDE 8
 
 /* The numbers next to a pointer, two or one in each word; 0 where there is none. */
@@ -25,12 +24,12 @@ static void read_beside(const struct hsnap_work *work, uint64_t at, uint64_t num
 uint64_t hsnap_count_used(const struct hsnap_work *work, uint32_t b, uint64_t at)
 {
 	uint64_t room = hsnap_object_room(work, b), numbers[NUM_BESIDE], most = 0;
-	uint64_t rest = hsnap_is_requested(work, &work->heap->blocks.items[b]) ? 0 : USUAL_REST;
+	uint64_t rest = hsnap_most_rest(work, b);
 	if (at < 16)
 		return 0;
 	read_beside(work, at, numbers);
 	for (unsigned c = 0; c < NUM_BESIDE; c++) {
-		bool capacity = numbers[c] && numbers[c] <= room / 8 && room - numbers[c] * 8 <= rest;
+		bool capacity = numbers[c] && numbers[c] <= room / 8 && room - numbers[c] * 8 < rest;
 		for (unsigned n = 0; n < NUM_BESIDE && capacity; n++)
 			if (n != c && numbers[n] <= numbers[c] && numbers[n] > most)
 				most = numbers[n];

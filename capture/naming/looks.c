@@ -12,7 +12,6 @@
 #define FEW_BYTES 32   /* of an object within a block: smaller ones are links */
 #define MAX_BEHIND 8   /* times an object's size that its block may have: text behind it, say */
 #define MAX_TEXT 4096u /* bytes of it that are looked at */
-#define TEXT_REST 24u  /* bytes of its block that rounding leaves behind it */
 
 bool hsnap_looks_init(struct hsnap_looks *looks, struct hsnap_work *work)
 {
@@ -178,8 +177,7 @@ enum hsnap_text hsnap_text_at(struct hsnap_looks *looks, const struct hsnap_void
 	bool is_long = used && target->address / 8 != (target->address + used - 1) / 8;
 	while (used && used < len && !text[used])
 		used++;
-	size_t rest = hsnap_is_requested(work, &work->heap->blocks.items[target->block]) ? 0 : TEXT_REST;
-	if (!used || len - used > (whole ? rest : 0))
+	if (!used || len - used >= (whole ? hsnap_most_rest(work, target->block) : 1))
 		return HSNAP_TEXT_NONE;
 	return is_long ? HSNAP_TEXT_LONG : HSNAP_TEXT_SHORT;
 }

@@ -270,6 +270,32 @@ static void find_member(struct hsnap_binder *binder, struct hsnap_bound *bound)
 		bound->most = dtype->count;
 }
 
+/* --- pools --- */
+
+/* The number by which a pool's objects are in use. */
+static void find_live(struct hsnap_binder *binder, struct hsnap_bound *bound)
+{
+	const struct hsnap_rule *rule = binder->rule;
+	struct hsnap_named named;
+	if (binder->code || rule->step == HSNAP_NO_EXPR)
+		return;
+	if (hsnap_dtype(binder->symbols, bound->held)->kind != HSNAP_DTYPE_STRUCT) {
+		hsnap_bind_refuse(binder, "a pool is of structs, and '%s' is none", hsnap_bind_text(binder, rule->held.name));
+		hsnap_bind_hint(binder, "an array without 'step' may be of anything");
+	}
+	if (!rule->live.num || !follow_path(binder, &rule->live, bound->held, &named, true))
+		return;
+	const struct hsnap_dtype *dtype = hsnap_dtype(binder->symbols, named.type);
+	bool number = HSNAP_KINDS_PLAIN >> dtype->kind & 1 || dtype->kind == HSNAP_DTYPE_POINTER;
+	if (named.flags & HSNAP_DMEMBER_BITFIELD || !number || (dtype->size != 1 && dtype->size != 2 && dtype->size != 4 && dtype->size != 8)) {
+		hsnap_bind_refuse(binder, "what 'live' names is a number of 1, 2, 4 or 8 bytes, and no bit-field");
+		hsnap_bind_hint(binder, "of a bit-field say its neighbour with & MASK");
+		return;
+	}
+	bound->live_at = named.offset;
+	bound->live_bytes = (uint8_t)dtype->size;
+}
+
 /* --- rules --- */
 
 /* One rule for one type: an error is one of this type alone. */
@@ -296,6 +322,9 @@ static void bind_one(struct hsnap_binder *binder, hsnap_dtype_id type)
 	bound.count = hsnap_compile(binder, rule->count, &scope);
 	bound.extra = hsnap_compile(binder, rule->extra, &scope);
 	bound.when = hsnap_compile(binder, rule->when, &scope);
+	bound.step = hsnap_compile(binder, rule->step, &scope);
+	bound.from = hsnap_compile(binder, rule->from, &scope);
+	find_live(binder, &bound);
 	for (uint32_t i = 0; i < rule->num_owners; i++)
 		bound.owners |= 1u << (rule->first_owner + i);
 	if (binder->code)

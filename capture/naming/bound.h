@@ -42,7 +42,9 @@ struct hsnap_bound {
 	hsnap_dtype_id held;                /* 0: `held_made` */
 	uint32_t made, held_made;           /* 1 + index into made */
 	uint64_t offset, stride, most;      /* of the first pointer in the object; most: pointers, 1 for a plain member */
-	struct hsnap_program place, pointers, count, extra, when;
+	struct hsnap_program place, pointers, count, extra, when, step, from;
+	uint64_t live_at;                   /* of the number that says whether a pool's object is in use */
+	uint8_t live_bytes;                 /* 0: each is */
 	uint64_t at;                        /* the pointer leads so many bytes into the object */
 	uint32_t owners;                    /* a bit each; 0: whoever */
 };

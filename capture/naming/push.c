@@ -384,6 +384,24 @@ static void count_user(struct push *push, uint32_t b, const struct hsnap_found *
 		user->counts[rule].vetoed++;
 }
 
+/* A pool of which the user says where its objects stand. */
+static void declare_pool(struct push *push, uint32_t b, const struct hsnap_found *found)
+{
+	const struct hsnap_bounds *bounds = &push->work->user->bounds;
+	const struct hsnap_bound *bound = &bounds->bounds.items[found->rule];
+	const struct hsnap_rule *rule = &bounds->rules->rules.items[bound->rule];
+	struct hsnap_pool_layout layout = {
+		.type = found->type, .first = found->from, .stride = found->step, .live_bytes = bound->live_bytes,
+		.live_at = bound->live_at, .live_mask = rule->live_mask, .live_value = rule->live_value,
+	};
+	bool fits = false;
+	if (push->work->user->marks[b].rule == bound->rule + 1)
+		return; /* it was walked before */
+	if (!hsnap_declare_pool(push->work, b, &layout, &fits))
+		push->failed = true;
+	count_user(push, b, found, fits);
+}
+
 /* What a rule of the user's leads to. */
 static void push_user(struct push *push, uint32_t b, const struct hsnap_found *found)
 {
@@ -391,6 +409,10 @@ static void push_user(struct push *push, uint32_t b, const struct hsnap_found *f
 	enum hsnap_evidence evidence = push->sure ? HSNAP_EVIDENCE_USER : HSNAP_EVIDENCE_FOLLOWED;
 	if (!begin_behind(work, b, found) || !is_start(work, b, found->value)) {
 		note_part(push, b, found->type, found->value);
+		return;
+	}
+	if (found->step) {
+		declare_pool(push, b, found);
 		return;
 	}
 	enum hsnap_form form = form_of_user(push, b, found);

@@ -473,6 +473,18 @@ static void parse_header(struct parser *parser, struct hsnap_rule *rule)
 		wrong(parser, "an object begins 8, 16, ... 248 bytes behind a block's start, not %" PRIu64, rule->header);
 }
 
+/* live MEMBER [& MASK] == VALUE */
+static void parse_live(struct parser *parser, struct hsnap_rule *rule)
+{
+	rule->live = parse_path(parser, false, false, "a member");
+	rule->live_mask = UINT64_MAX;
+	if (accept(parser, "&") && !parse_number(parser, &rule->live_mask))
+		wrong(parser, "a number is wanted after '&'");
+	expect(parser, "==", "after a member, or after a member & mask");
+	if (!parser->code && !parse_number(parser, &rule->live_value))
+		wrong(parser, "a number is wanted after '=='");
+}
+
 static void parse_clauses(struct parser *parser, struct hsnap_rule *rule)
 {
 	char next[80];
@@ -481,6 +493,12 @@ static void parse_clauses(struct parser *parser, struct hsnap_rule *rule)
 			rule->when = parse_expression(parser);
 		else if (accept_word(parser, "under"))
 			parse_owners(parser, rule);
+		else if (accept_word(parser, "step") && rule->step == HSNAP_NO_EXPR)
+			rule->step = parse_expression(parser);
+		else if (accept_word(parser, "from") && rule->from == HSNAP_NO_EXPR)
+			rule->from = parse_expression(parser);
+		else if (accept_word(parser, "live"))
+			parse_live(parser, rule);
 		else if (accept_word(parser, "at"))
 			parse_at(parser, rule);
 		else if (accept_word(parser, "behind"))
@@ -488,7 +506,7 @@ static void parse_clauses(struct parser *parser, struct hsnap_rule *rule)
 		else if (accept_word(parser, "mask") && parse_number(parser, &rule->mask))
 			continue;
 		else
-			wrong(parser, "when, under, at, behind or mask is wanted, once each, not %s", next_text(parser, next, sizeof(next)));
+			wrong(parser, "when, under, at, behind, mask, step, from or live is wanted, once each, not %s", next_text(parser, next, sizeof(next)));
 	}
 }
 
@@ -516,6 +534,11 @@ static void finish_rule(struct parser *parser, struct hsnap_rule *rule)
 {
 	if (rule->kind == HSNAP_RULE_IS && (rule->num_owners || rule->mask))
 		wrong(parser, "'is' says what something is, wherever it is: no mask and no owner");
+	bool pool = rule->step != HSNAP_NO_EXPR;
+	if (pool && (rule->form != HSNAP_RULE_FILL || rule->held.stars || rule->header || rule->at.num || rule->behind_start))
+		wrong(parser, "'step' is of a pool: T[] step n");
+	if (!pool && (rule->from != HSNAP_NO_EXPR || rule->live.num))
+		wrong(parser, "'from' and 'live' are of a pool: T[] step n");
 	if ((rule->header || rule->extra != HSNAP_NO_EXPR) && (rule->form != HSNAP_RULE_ONE || rule->held.stars))
 		wrong(parser, "'behind' and '+' are of one object, and not of an array");
 	if (parser->rules->rules.num == HSNAP_MAX_RULES)
@@ -527,9 +550,12 @@ static void finish_rule(struct parser *parser, struct hsnap_rule *rule)
 static void parse_place(struct parser *parser, struct hsnap_rule *rule)
 {
 	parser->at++; /* the dot */
+	rule->elsewhere = accept(parser, "*");
 	if (accept(parser, "(")) {
 		rule->place = parse_expression(parser);
 		expect(parser, ")", "to close '('");
+	} else if (rule->elsewhere) {
+		wrong(parser, "an address is wanted after '.*': .*(member)");
 	} else {
 		rule->path = parse_path(parser, false, false, "a member");
 	}
@@ -545,7 +571,7 @@ static void parse_place(struct parser *parser, struct hsnap_rule *rule)
 static void parse_rule(struct parser *parser)
 {
 	char next[80];
-	struct hsnap_rule rule = { .file = parser->file, .line = parser->line, .place = HSNAP_NO_EXPR, .pointers = HSNAP_NO_EXPR, .extra = HSNAP_NO_EXPR,
+	struct hsnap_rule rule = { .file = parser->file, .line = parser->line, .place = HSNAP_NO_EXPR, .pointers = HSNAP_NO_EXPR, .extra = HSNAP_NO_EXPR, .step = HSNAP_NO_EXPR, .from = HSNAP_NO_EXPR,
 				   .count = HSNAP_NO_EXPR, .when = HSNAP_NO_EXPR };
 	rule.type = parse_type(parser);
 	if (parser->code)

@@ -94,10 +94,14 @@ struct hsnap_rule {
 	struct hsnap_rule_type type, held;
 	struct hsnap_rule_path path;  /* HOLDS: of the member; num 0: it stands at `place` */
 	uint32_t place;               /* expressions, or HSNAP_NO_EXPR: where the first pointer stands in the object … */
+	bool elsewhere;               /* place is an address, and no distance from the object */
 	bool many;                    /* [] or [n] behind the member: all pointers of the array, or */
 	uint32_t pointers;            /* … so many */
 	uint32_t count;               /* COUNT */
 	uint32_t when;
+	uint32_t step, from;          /* a pool: bytes from object to object, and to the first one */
+	struct hsnap_rule_path live;  /* a pool's object is in use if this number of it … */
+	uint64_t live_mask, live_value; /* … is that, by these bits; live.num 0: each is */
 	uint32_t extra;               /* so many bytes stand behind the object in its block */
 	struct hsnap_rule_path at;    /* the pointer leads to this member of the object, or … */
 	uint64_t behind_start;        /* … so many bytes behind its start */

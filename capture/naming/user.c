@@ -34,6 +34,21 @@ static uint32_t rule_that_is(const struct hsnap_walk *walk, uint32_t first, uint
 	return 0;
 }
 
+/* Where a pool's objects are. */
+static bool take_steps(const struct hsnap_walk *walk, const struct hsnap_bound *bound, const struct hsnap_values *values,
+		       struct hsnap_found *found)
+{
+	const struct hsnap_bounds *bounds = &walk->work->user->bounds;
+	int64_t step, from = 0;
+	if (!hsnap_run_program(bounds, bound->step, values, &step) || step <= 0)
+		return false;
+	if (bound->from.num && (!hsnap_run_program(bounds, bound->from, values, &from) || from < 0))
+		return false;
+	found->step = (uint64_t)step;
+	found->from = (uint64_t)from;
+	return true;
+}
+
 /* What a rule says of what its pointer leads to; false: that is nothing. */
 static bool take_rule(const struct hsnap_walk *walk, uint32_t number, const struct hsnap_values *values, struct hsnap_found *found)
 {
@@ -50,6 +65,8 @@ static bool take_rule(const struct hsnap_walk *walk, uint32_t number, const stru
 	if (bound->extra.num && (!hsnap_run_program(bounds, bound->extra, values, &extra) || extra < 0))
 		return false;
 	found->extra = (uint64_t)extra;
+	if (bound->step.num && !take_steps(walk, bound, values, found))
+		return false;
 	if (rule->form != HSNAP_RULE_COUNT)
 		return true;
 	return hsnap_run_program(bounds, bound->count, values, &count) && count > 0 &&
@@ -121,7 +138,7 @@ void hsnap_user_visit(struct hsnap_walk *walk, uint32_t number, uint64_t address
 	if (bound->owners && !(bound->owners & walk->owners))
 		return;
 	if (bound->place.num) {
-		if (!hsnap_run_program(bounds, bound->place, &values, &place) || place < 0)
+		if (!hsnap_run_program(bounds, bound->place, &values, &place))
 			return;
 		at = (uint64_t)place;
 	}
@@ -130,12 +147,18 @@ void hsnap_user_visit(struct hsnap_walk *walk, uint32_t number, uint64_t address
 			return;
 		most = (uint64_t)number_of < most ? (uint64_t)number_of : most;
 	}
-	if (address > end || at > end - address)
-		return;
 	most = most < MAX_POINTERS ? most : MAX_POINTERS;
-	for (uint64_t n = 0; n < most && end - address - at >= 8; n++, at += bound->stride)
+	bool elsewhere = bounds->rules->rules.items[bound->rule].elsewhere;
+	if (elsewhere) { /* words anywhere: what cannot be read is none */
+		at -= address;
+		end = UINT64_MAX;
+		most = bound->pointers.num ? most : 1;
+	} else if (address > end || at > end - address) {
+		return;
+	}
+	for (uint64_t n = 0; n < most && (elsewhere || end - address - at >= 8); n++, at += bound->stride)
 		if (hsnap_target_word(walk->work->target, address + at, &word))
-			visit_word(walk, number, address, word, offset + at);
+			visit_word(walk, number, address, word, elsewhere ? 0 : offset + at);
 }
 
 enum hsnap_code hsnap_user_notes(struct hsnap_work *work, struct hsnap_error *err)

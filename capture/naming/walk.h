@@ -24,6 +24,7 @@ struct hsnap_found {
 	 * that has so many bytes before it, or (`run`) as many as `live` bytes are, 0: as there is room for. */
 	uint32_t rule;
 	uint64_t extra; /* bytes behind the one object */
+	uint64_t step, from; /* a pool's objects: from each to the next, 0: it is none; and to the first */
 	uint8_t header;
 	bool run;
 };

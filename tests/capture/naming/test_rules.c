@@ -16,9 +16,9 @@ static const struct {
 	{ "Node.value", "t:1: 'holds' is wanted after a member, not the line's end" },
 	{ "Node.value hold Item", "t:1: 'holds' is wanted after a member, not 'hold'" },
 	{ "\n\n# remark\nNode.value holds", "t:4: a type is wanted, not the line's end" },
-	{ "Node.value holds Item if x", "t:1: when, under, at, behind or mask is wanted, once each, not 'if'" },
+	{ "Node.value holds Item if x", "t:1: when, under, at, behind, mask, step, from or live is wanted, once each, not 'if'" },
 	{ "Node.value holds Item when", "t:1: a number or a member is wanted, not the line's end" },
-	{ "Node.value holds Item when a == 1 when b == 2", "t:1: when, under, at, behind or mask is wanted, once each, not 'b'" },
+	{ "Node.value holds Item when a == 1 when b == 2", "t:1: when, under, at, behind, mask, step, from or live is wanted, once each, not 'b'" },
 	{ "Node.value holds Item when (a == 1", "t:1: ')' is wanted to close '(', not the line's end" },
 	{ "Node.value holds Item when a == 0x", "t:1: a number ends after '0x'" },
 	{ "Node.value holds Item when a == 99999999999999999999", "t:1: a number has more than 64 bits" },
@@ -27,6 +27,11 @@ static const struct {
 	{ "Node.value holds Item **", "t:1: pointers to pointers are no more than T *" },
 	{ "Node.value holds Item behind 12", "t:1: an object begins 8, 16, ... 248 bytes behind a block's start, not 12" },
 	{ "Node.value holds Item[] behind 8", "t:1: 'behind' and '+' are of one object, and not of an array" },
+	{ "Node.value holds Item step 8", "t:1: 'step' is of a pool: T[] step n" },
+	{ "Node.value holds Item[] from 8", "t:1: 'from' and 'live' are of a pool: T[] step n" },
+	{ "Node.value holds Item[] step 8 live a & b == 1", "t:1: a number is wanted after '&'" },
+	{ "Node.value holds Item[] step 8 live a", "t:1: '==' is wanted after a member, or after a member & mask, not the line's end" },
+	{ "Node.*value holds Item", "t:1: an address is wanted after '.*': .*(member)" },
 	{ "Node is Item mask 7", "t:1: 'is' says what something is, wherever it is: no mask and no owner" },
 	{ "Node is Item under Table.nodes", "t:1: 'is' says what something is, wherever it is: no mask and no owner" },
 	{ "\"Node.value holds Item", "t:1: a name in quotes does not end" },
@@ -264,6 +269,9 @@ static const struct {
 	  "an owner is a global or static variable, a member of one, or Type.member" },
 	{ "Box.what holds Small under Large", "t:1: 'Large' is a type, and an owner is a variable or a member", "say Large.member" },
 	{ "Box.what holds Small under Large.boxx", "t:1: 'Large' has no member 'boxx'", "it has a member 'box'" },
+	{ "Box.what holds char[] step 8", "t:1: a pool is of structs, and 'char' is none", "an array without 'step' may be of anything" },
+	{ "Box.what holds Box[] step 40 live low == 1", "t:1: what 'live' names is a number of 1, 2, 4 or 8 bytes, and no bit-field",
+	  "of a bit-field say its neighbour with & MASK" },
 	{ "Bxx is Small", "t:1: there is no type 'Bxx'", "there is a type 'Box'" },
 	{ "Box.what holds thing[]\nthing is Small", "t:1: 'thing' may be several types: no array of it, no member, and nothing behind it",
 	  "say it in its 'is' rules" },
@@ -465,5 +473,29 @@ Test(rules, a_contradiction_to_what_is_exact_is_counted)
 	say(&b, "Box.what holds Small");
 	world_name(w);
 	cr_expect(strstr(world_rows(w), "1 Small exact"), "%s", w->text);
+	boxes_destroy(&b);
+}
+
+/* Pages of a pool, which hang from an array that is somewhere else. */
+Test(rules, a_pools_objects_stand_where_the_rule_says)
+{
+	struct boxes b = boxes_create();
+	struct world *w = b.w;
+	uint64_t pages = world_block(w, 32, 0);
+	put_box(&b, pages, 2, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t page = world_block(w, 8 + 6 * 24, 0);
+		world_set(w, pages + 8 * i, page);
+		for (unsigned k = 0; k < 6; k++)
+			world_set(w, page + 8 + 24 * k, k < 4 ? 1 : 0);
+	}
+	say(&b, "Box.*(what)[kind] holds Small[] step 16 + 8 from 8 live magic & 1 == 1");
+	world_name(w);
+	cr_expect(strstr(world_rows(w), "2 pool of Small"), "%s", w->text);
+	cr_expect_eq(w->snapshot->graph.items.num, 8);
+	hsnap_rules_deinit(&b.rules);
+	say(&b, "Box.*(what)[kind] holds Small[] step 400");
+	world_name(w);
+	cr_expect(!strstr(world_rows(w), "pool"), "%s", w->text);
 	boxes_destroy(&b);
 }

@@ -76,6 +76,26 @@ static void mend(uint8_t *bytes, size_t size)
 	memcpy(tail + 16, &crc, 4);
 }
 
+/* Objects in pools as nodes and as rows: edges lead to what is there, and no byte is lost. */
+static void expand(struct hsnap_snapshot *snapshot)
+{
+	struct hsnap_graph *graph = &snapshot->graph;
+	struct hsnap_error err = { 0 };
+	uint64_t edges = graph->num_edges, items = graph->first_edge ? graph->items.num : 0, before = 0, after = 0;
+	for (size_t i = 0; i < snapshot->rows.num; i++)
+		before += snapshot->rows.items[i].bytes;
+	check(!hsnap_snapshot_expand_rows(snapshot, &err), err.message);
+	for (size_t i = 0; i < snapshot->rows.num; i++)
+		after += snapshot->rows.items[i].bytes;
+	check(before == after, "bytes of rows");
+	check(!hsnap_graph_expand(graph, &err), err.message);
+	check(graph->num_edges == edges + 2 * items, "number of edges");
+	for (uint64_t e = 0; e < graph->num_edges; e++)
+		check((graph->edge_to[e] & ~HSNAP_EDGE_WEAK) - 1 < graph->num_nodes - 1, "an edge leads nowhere");
+	for (hsnap_node_id node = graph->num_nodes - graph->num_items; node < graph->num_nodes; node++)
+		check(hsnap_pool_block(graph, node) < node, "an object without a block");
+}
+
 static void read_write_read(const uint8_t *bytes, size_t size)
 {
 	hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *first = NULL, *again = NULL;
@@ -102,6 +122,7 @@ static void read_write_read(const uint8_t *bytes, size_t size)
 		hsnap_member_path(first, type, first->types.items[type].size / 2, text, sizeof(text));
 		free(hsnap_type_identity(first, type));
 	}
+	expand(first);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

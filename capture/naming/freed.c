@@ -13,6 +13,7 @@
 
 #define FEW_FREE 8u
 #define MOST_FREE ((size_t)1 << 22)  /* on one list */
+#define MOST_STEPS ((size_t)1 << 24) /* along all lists: any word may look like the head of a long one */
 #define MOST_LISTS 4096u
 #define MOST_OWNED ((size_t)1 << 20) /* structs and pages of one owner */
 
@@ -35,6 +36,7 @@ struct freed {
 	struct hsnap_vec(uint32_t) structs, pages; /* of its owner, as they are found */
 	struct hsnap_keymap owned;         /* {block, 0}: it is among them */
 	hsnap_dtype_id from;               /* type of the struct that is walked; 0: the owner */
+	size_t steps;                      /* left */
 	bool failed;                       /* out of memory */
 };
 
@@ -86,16 +88,18 @@ static int by_address(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Put the list's objects in order; false: it is none. */
+/* Find the list's objects; false: it is none. */
 static bool follow(struct freed *freed, const struct list *list)
 {
 	struct hsnap_work *work = freed->work;
-	uint64_t at = list->head, size = hsnap_dtype(work->symbols, list->type)->size, most = MOST_FREE;
+	uint64_t at = list->head, size = hsnap_dtype(work->symbols, list->type)->size;
 	freed->free.num = 0;
 	while (at) {
 		uint32_t b = at % 8 ? HSNAP_NO_BLOCK : hsnap_block_index_find(&work->index, at, &freed->hint);
-		if (b == HSNAP_NO_BLOCK || !may_be_page(work, b) || at < hsnap_object_start(work, b) || !most--)
+		if (b == HSNAP_NO_BLOCK || !may_be_page(work, b) || at < hsnap_object_start(work, b) ||
+		    freed->free.num >= MOST_FREE || !freed->steps)
 			return false;
+		freed->steps--;
 		uint64_t offset = at - hsnap_object_start(work, b), room = hsnap_object_room(work, b);
 		if (size > room || offset > room - size)
 			return false;
@@ -106,10 +110,7 @@ static bool follow(struct freed *freed, const struct list *list)
 		if (!hsnap_window_word(&freed->reader, at, &at))
 			return false;
 	}
-	if (freed->free.num < FEW_FREE)
-		return false;
-	qsort(freed->free.items, freed->free.num, sizeof(*freed->free.items), by_address);
-	return true;
+	return freed->free.num >= FEW_FREE;
 }
 
 /* ---- the owner's pages ---- */
@@ -119,11 +120,10 @@ static void own(struct freed *freed, uint32_t b, bool page)
 	bool is_new;
 	if (freed->structs.num + freed->pages.num >= MOST_OWNED)
 		return;
-	bool *failed = &freed->failed;
 	if (!hsnap_keymap_at(&freed->owned, (struct hsnap_key){ b, 0 }, &is_new))
-		*failed = true;
+		freed->failed = true;
 	else if (is_new && !(page ? hsnap_vec_push(&freed->pages, b) : hsnap_vec_push(&freed->structs, b)))
-		*failed = true;
+		freed->failed = true;
 }
 
 /* From the owner to structs of whatever type, from those to more of their own. */
@@ -258,6 +258,7 @@ static bool take_list(struct freed *freed, const struct list *list)
 {
 	if (!list->good || !has_one_list(freed, list->place) || !follow(freed, list))
 		return !freed->failed;
+	qsort(freed->free.items, freed->free.num, sizeof(*freed->free.items), by_address);
 	find_pages(freed, list->place);
 	uint64_t stride = !freed->failed && keep_pages(freed) ? find_stride(freed, list->type) : 0;
 	for (size_t p = 0; p < freed->pages.num && stride; p++)
@@ -270,7 +271,7 @@ enum hsnap_code hsnap_find_freed(struct hsnap_work *work, struct hsnap_error *er
 {
 	if (!work->symbols->landings.num)
 		return HSNAP_OK;
-	hsnap_auto(freed_deinit) struct freed freed = { .work = work };
+	hsnap_auto(freed_deinit) struct freed freed = { .work = work, .steps = MOST_STEPS };
 	hsnap_window_init(&freed.reader, work->target);
 	bool done = hsnap_void_members_init(&freed.members, work);
 	if (done)

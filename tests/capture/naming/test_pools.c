@@ -155,3 +155,22 @@ Test(pools, that_know_their_free_objects)
 		world_destroy(w);
 	}
 }
+
+/* Each of many heads leads into one list without an end: followed one by one to its bound, that would take minutes. */
+Test(pools, many_lists_without_an_end, .timeout = 60)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	enum { HEADS = 2000 };
+	hsnap_dtype_id pool = make_pool_types(w, &t, false);
+	uint64_t heads = world_block(w, HEADS * 24, 0), page = world_block(w, 516, 0);
+	world_variable(w, "g_pools", WORLD_DATA, world_pointer(w, world_array(w, pool, HEADS)));
+	world_set(w, WORLD_DATA, heads);
+	for (unsigned i = 0; i < HEADS; i++)
+		world_set(w, heads + i * 24, page);
+	world_set(w, page, page + 32);
+	world_set(w, page + 32, page);
+	world_name(w);
+	cr_expect(!strstr(world_rows(w), "pool of Ctx"), "%s", w->text);
+	world_destroy(w);
+}

@@ -175,10 +175,9 @@ static void free_in(const struct freed *freed, uint32_t b, size_t *first, size_t
 /* The distance of places: all pages begin with one, and free objects are at such; 0: they are not. */
 static uint64_t find_stride(const struct freed *freed, hsnap_dtype_id type)
 {
-	static const uint64_t roundings[] = { 8, 16, 64 };
 	uint64_t size = hsnap_dtype(freed->work->symbols, type)->size;
-	for (size_t r = 0; r < sizeof(roundings) / sizeof(*roundings); r++) {
-		uint64_t stride = (size + roundings[r] - 1) & ~(roundings[r] - 1);
+	for (unsigned r = 0; r < HSNAP_POOL_ROUNDINGS; r++) {
+		uint64_t stride = hsnap_pool_stride(size, r);
 		bool good = true;
 		for (size_t p = 0; p < freed->pages.num && good; p++) {
 			size_t first, last;

@@ -65,7 +65,7 @@ bool hsnap_add_declared(struct hsnap_work *work, struct hsnap_slab *take_slab)
 bool hsnap_declare_pool(struct hsnap_work *work, uint32_t b, const struct hsnap_pool_layout *layout, bool *ret_fits)
 {
 	uint64_t room = hsnap_object_room(work, b), size = hsnap_dtype(work->symbols, layout->type)->size;
-	uint64_t stride = layout->stride ? layout->stride : (size + 7) & ~(uint64_t)7, start = hsnap_object_start(work, b);
+	uint64_t stride = layout->stride ? layout->stride : hsnap_pool_stride(size, 0), start = hsnap_object_start(work, b);
 	bool fits = is_layout(work, layout, stride) && layout->first <= room && room - layout->first >= stride &&
 		    (room - layout->first) / stride <= HSNAP_MAX_NODES;
 	if (ret_fits)

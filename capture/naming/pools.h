@@ -10,6 +10,15 @@
 
 #include "capture/naming/work.h"
 
+#define HSNAP_POOL_ROUNDINGS 3u
+
+/* The distance of objects of a size, as allocators round it up: to 8, 16 or 64 bytes. */
+static inline uint64_t hsnap_pool_stride(uint64_t size, unsigned rounding)
+{
+	static const uint64_t units[HSNAP_POOL_ROUNDINGS] = { 8, 16, 64 };
+	return (size + units[rounding] - 1) & ~(units[rounding] - 1);
+}
+
 /* Where the objects of a pool stand, as the user says. */
 struct hsnap_pool_layout {
 	hsnap_dtype_id type;  /* of the objects: a struct that has a size */

@@ -179,7 +179,6 @@ static bool may_be_part(struct slabs *slabs, hsnap_dtype_id type, uint64_t strid
 /* What an allocator makes of the size, so that all distances are multiples of it; 0: they are not. */
 static uint64_t stride_of(const struct group *group, const struct kind *kind)
 {
-	static const uint64_t roundings[] = { 8, 16, 64 };
 	const struct hsnap_dtype *dtype = hsnap_dtype(group->work->symbols, kind->type);
 	if (kind->num < FEW_ITEMS || kind->distance < dtype->size)
 		return 0;
@@ -188,8 +187,8 @@ static uint64_t stride_of(const struct group *group, const struct kind *kind)
 		return dense || kind->num >= FEW_FLEXIBLE ? kind->distance : 0;
 	}
 	/* Classes with virtual functions are derived from: with room behind it is rather one of those. */
-	for (size_t i = 0; i < (dtype->flags & HSNAP_DTYPE_POLYMORPHIC ? 1 : sizeof(roundings) / sizeof(*roundings)); i++) {
-		uint64_t stride = (dtype->size + roundings[i] - 1) & ~(roundings[i] - 1);
+	for (unsigned r = 0; r < (dtype->flags & HSNAP_DTYPE_POLYMORPHIC ? 1 : HSNAP_POOL_ROUNDINGS); r++) {
+		uint64_t stride = hsnap_pool_stride(dtype->size, r);
 		if (kind->distance % stride == 0)
 			return stride;
 	}

@@ -164,7 +164,8 @@ static struct hsnap_scan_file file_of(struct hsnap_dies *dies, bool types)
 	return file;
 }
 
-static bool is_same_table(const struct hsnap_scan *scan, const struct hsnap_dies *dies, const struct hsnap_scan_shape *shape)
+static bool is_same_table(const struct hsnap_scan *scan, const struct hsnap_dies *dies,
+			  const struct hsnap_scan_shape *shape)
 {
 	return scan->file.dies == dies && scan->table && scan->shape.abbreviations == shape->abbreviations &&
 	       scan->shape.version == shape->version && scan->shape.address_size == shape->address_size &&
@@ -172,7 +173,8 @@ static bool is_same_table(const struct hsnap_scan *scan, const struct hsnap_dies
 }
 
 /* Of the units that nobody uses the one that has the table already, else the one that was used first. */
-static struct hsnap_scan *choose(struct hsnap_scans *scans, const struct hsnap_dies *dies, const struct hsnap_scan_shape *shape)
+static struct hsnap_scan *choose(struct hsnap_scans *scans, const struct hsnap_dies *dies,
+				 const struct hsnap_scan_shape *shape)
 {
 	struct hsnap_scan *oldest = NULL;
 	for (struct hsnap_scan *scan = scans->items; scan < scans->items + HSNAP_SCANS; scan++) {

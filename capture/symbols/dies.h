@@ -79,6 +79,8 @@ Dwarf_Die hsnap_die_at(struct hsnap_dies *dies, hsnap_die_key key);
 /* The key of an offset in this very file: in .debug_info, else in .debug_types. */
 hsnap_die_key hsnap_die_key_in(const struct hsnap_dies *dies, bool info, uint64_t offset);
 hsnap_die_key hsnap_die_key_here(struct hsnap_dies *dies, Dwarf_Die die);
+/* Where the header of its unit begins in its section, and the entry in the unit; false: broken. */
+bool hsnap_die_in_unit(struct hsnap_dies *dies, Dwarf_Die die, uint64_t *ret_start, uint64_t *ret_in_unit);
 unsigned hsnap_die_tag(struct hsnap_dies *dies, Dwarf_Die die); /* 0: none */
 static inline void hsnap_die_free(Dwarf_Die die)
 {
@@ -89,40 +91,6 @@ static inline void hsnap_die_free(Dwarf_Die die)
 /* First child, next sibling, or NULL. */
 Dwarf_Die hsnap_die_child(struct hsnap_dies *dies, Dwarf_Die die);
 Dwarf_Die hsnap_die_sibling(struct hsnap_dies *dies, Dwarf_Die die);
-
-#define HSNAP_DIE_HAS_SIZE 1u
-#define HSNAP_DIE_HAS_COUNT 2u
-#define HSNAP_DIE_HAS_MEMBER_OFFSET 4u
-#define HSNAP_DIE_MEMBER_COMPUTED 8u /* its offset is an expression: a virtual base */
-#define HSNAP_DIE_DECLARATION 16u
-#define HSNAP_DIE_EXTERNAL 32u
-#define HSNAP_DIE_ARTIFICIAL 64u
-#define HSNAP_DIE_BIT_FIELD 128u
-#define HSNAP_DIE_CONTAINING 256u /* DW_AT_containing_type: has a vtable */
-#define HSNAP_DIE_HAS_LOCATION 512u
-#define HSNAP_DIE_HAS_PC 1024u /* low_pc or ranges */
-#define HSNAP_DIE_VIRTUAL 4096u
-#define HSNAP_DIE_CONST_VALUE 8192u
-#define HSNAP_DIE_FIXED_PLACE 16384u /* its location may name an address or a thread-local */
-
-/* What an entry's attributes say; what they do not say is 0. */
-struct hsnap_die_facts {
-	unsigned tag, flags;
-	const char *name, *linkage_name; /* borrowed from the section, or NULL */
-	hsnap_die_key type, specification, origin, signature;
-	uint64_t size, count, member_offset;
-	uint64_t decl_file, call_file; /* UINT64_MAX: none; 0 is one in DWARF 5 */
-	uint64_t decl_line, call_line;
-	uint64_t encoding, language;
-	uint64_t num_bits, first_bit;  /* BIT_FIELD: how many, and which from the lowest of the byte at member_offset */
-	uint64_t high_bit;             /* in place of that: 1 + bits above the field in `size` bytes; 0: not said so */
-	int64_t const_value;           /* CONST_VALUE, where it is a number */
-};
-
-void hsnap_die_read(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_die_facts *ret);
-/* What scan.h reads of a value in the same way: a member's offset as an expression, and the operator that begins a location. */
-void hsnap_die_member_expression(const uint8_t *bytes, uint64_t size, struct hsnap_die_facts *facts);
-bool hsnap_die_is_fixed_operator(uint8_t op);
 
 /* Names of the unit's files, as its line table has them: *ret[decl_file - *ret_base]. */
 char **hsnap_die_files(struct hsnap_dies *dies, Dwarf_Die unit, size_t *ret_num, unsigned *ret_base);

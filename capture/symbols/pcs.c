@@ -63,14 +63,7 @@ static void load_functions(struct hsnap_reader *reader, struct hsnap_unit_code *
 	hsnap_die_key start = reader->units.items[unit->unit].key;
 	uint64_t end = reader->units.items[unit->unit].end;
 	unit->code.num = 0;
-	size_t i = 0, high = reader->functions.num;
-	while (i < high) {
-		size_t middle = i + (high - i) / 2;
-		if (reader->functions.items[middle].key < start)
-			i = middle + 1;
-		else
-			high = middle;
-	}
+	size_t i = hsnap_first(reader->functions.num, at, reader->functions.items[at].key >= start);
 	for (; i < reader->functions.num; i++) {
 		hsnap_die_key key = reader->functions.items[i].key;
 		if (hsnap_die_section_of(key) != hsnap_die_section_of(start) || (key & HSNAP_DIE_OFFSET) >= end)
@@ -310,7 +303,7 @@ static void see_location(void *context, const struct hsnap_location *location)
 
 /*
  * The type of an entry's origin.  What is inlined has one for each of its variables, many times over, and
- * finding an entry takes libdwarf a search through all units: the last answers are kept.
+ * each time its entry would be looked for and decoded: the last answers are kept.
  */
 static hsnap_die_key origin_type(struct hsnap_reader *reader, hsnap_die_key origin)
 {
@@ -333,11 +326,8 @@ hsnap_string hsnap_pcs_variable_name(struct hsnap_reader *reader, hsnap_die_key 
 {
 	struct hsnap_die_facts facts = { 0 };
 	for (unsigned hops = 0; entry && hops < 4 && !facts.name; hops++) {
-		Dwarf_Die die = hsnap_die_at(reader->dies, entry);
-		if (!die)
+		if (!hsnap_table_facts(reader, entry, &facts))
 			return 0;
-		hsnap_die_read(hsnap_dies_of(reader->dies, entry), die, &facts);
-		hsnap_die_free(die);
 		entry = facts.origin;
 	}
 	return hsnap_table_string(reader, facts.name);
@@ -347,8 +337,9 @@ static void collect_variable(struct collect *c, struct hsnap_dies *dies, Dwarf_D
 {
 	struct hsnap_reader *reader = c->reader;
 	struct hsnap_die_facts facts, origin;
-	hsnap_die_read(dies, die, &facts);
-	if (!(facts.flags & HSNAP_DIE_HAS_LOCATION) || facts.flags & HSNAP_DIE_FIXED_PLACE)
+	hsnap_die_key entry = hsnap_die_key_here(dies, die);
+	if (!hsnap_table_facts(reader, entry, &facts) || !(facts.flags & HSNAP_DIE_HAS_LOCATION) ||
+	    facts.flags & HSNAP_DIE_FIXED_PLACE)
 		return;
 	hsnap_die_key of = facts.origin;
 	bool named = c->pc != UINT64_MAX;
@@ -364,7 +355,7 @@ static void collect_variable(struct collect *c, struct hsnap_dies *dies, Dwarf_D
 	if (!facts.type)
 		return;
 	c->variable = (struct hsnap_scoped){
-		.entry = hsnap_die_key_here(dies, die),
+		.entry = entry,
 		.type = facts.type,
 		.name = named ? hsnap_table_string(reader, facts.name) : 0,
 		.function = c->scope->function,

@@ -206,7 +206,10 @@ hsnap_die_key hsnap_table_lines(const struct hsnap_reader *reader, uint32_t unit
 hsnap_string hsnap_table_file(struct hsnap_reader *reader, hsnap_die_key key, uint64_t number);
 /* The function whose entries may include the key, or NULL.  Those that are declared in a class have none. */
 struct hsnap_raw_function *hsnap_table_function(struct hsnap_reader *reader, hsnap_die_key key);
-/* What is known of the very function of that key, also of one in a class or within another function; false: there is none. */
+/*
+ * What is known of the very function of that key, also of one in a class or within another function;
+ * false: there is none.
+ */
 bool hsnap_table_own_function(struct hsnap_reader *reader, hsnap_die_key key, struct hsnap_raw_function *ret);
 /* What the type is called, also where it stands for one that a type unit defines. */
 hsnap_string hsnap_table_type_name(const struct hsnap_reader *reader, uint32_t index);

@@ -325,11 +325,8 @@ static bool returns_pointer(struct hsnap_reader *reader, hsnap_die_key function)
 {
 	for (unsigned hops = 0; hops < 4 && function; hops++) {
 		struct hsnap_die_facts facts;
-		Dwarf_Die die = hsnap_die_at(reader->dies, function);
-		if (!die)
+		if (!hsnap_table_facts(reader, function, &facts))
 			return false;
-		hsnap_die_read(hsnap_dies_of(reader->dies, function), die, &facts);
-		hsnap_die_free(die);
 		if (facts.type) {
 			uint32_t type = hsnap_table_type(reader, facts.type);
 			return type != HSNAP_UNKNOWN_TYPE && reader->types.items[type].kind == HSNAP_RAW_POINTER;

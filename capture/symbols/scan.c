@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture/symbols/forms.h"
+#include "snapshot/base/search.h"
 
 static const struct hsnap_entry no_entry;
 
@@ -23,17 +24,11 @@ static struct hsnap_bytes bytes_at(const struct hsnap_scan *scan, uint64_t offse
 /* They are in order; almost always numbered from 1 without a gap. */
 static const struct hsnap_abbrev *find_abbrev(const struct hsnap_scan *scan, uint64_t code)
 {
-	size_t low = 0, high = scan->abbrevs.num;
-	if (code - 1 < high && scan->abbrevs.items[code - 1].code == code)
+	size_t num = scan->abbrevs.num;
+	if (code - 1 < num && scan->abbrevs.items[code - 1].code == code)
 		return &scan->abbrevs.items[code - 1];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (scan->abbrevs.items[middle].code < code)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < scan->abbrevs.num && scan->abbrevs.items[low].code == code ? &scan->abbrevs.items[low] : NULL;
+	size_t low = hsnap_first(num, i, scan->abbrevs.items[i].code >= code);
+	return low < num && scan->abbrevs.items[low].code == code ? &scan->abbrevs.items[low] : NULL;
 }
 
 struct hsnap_entry hsnap_entry_at(struct hsnap_scan *scan, uint64_t offset)
@@ -220,12 +215,25 @@ static bool is_block(unsigned form)
 	return form == DW_FORM_block || form == DW_FORM_block1 || form == DW_FORM_block2 || form == DW_FORM_block4;
 }
 
+/* An expression that does no more than add a number; what else it is, is computed. */
+static void see_member_expression(const uint8_t *bytes, uint64_t size, struct hsnap_die_facts *facts)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+	bool plain = size > 1 && size < 10 && bytes[0] == DW_OP_plus_uconst;
+	for (uint64_t i = 1; plain && i < size; i++, shift += 7)
+		value |= (uint64_t)(bytes[i] & 0x7f) << shift;
+	if (plain)
+		facts->member_offset = value;
+	facts->flags |= plain ? HSNAP_DIE_HAS_MEMBER_OFFSET : HSNAP_DIE_MEMBER_COMPUTED;
+}
+
 /* An offset within the struct: a number, or an expression that adds one. */
 static void see_member_offset(const struct hsnap_form_value *value, struct hsnap_die_facts *facts)
 {
 	bool ok;
 	if (value->form == DW_FORM_exprloc || is_block(value->form)) {
-		hsnap_die_member_expression(value->bytes, value->number, facts);
+		see_member_expression(value->bytes, value->number, facts);
 		return;
 	}
 	facts->member_offset = number_of(value, &ok);
@@ -243,11 +251,18 @@ static void see_count(const struct hsnap_form_value *value, uint64_t more, struc
 	facts->flags |= HSNAP_DIE_HAS_COUNT;
 }
 
+static bool is_fixed_operator(uint8_t op)
+{
+	return op == DW_OP_addr || op == DW_OP_addrx || op == DW_OP_const4u || op == DW_OP_const8u ||
+	       op == DW_OP_constx || op == DW_OP_GNU_addr_index || op == DW_OP_GNU_const_index;
+}
+
+/* Could this location be a fixed place?  The first operator tells. */
 static bool names_fixed_place(const struct hsnap_form_value *value)
 {
 	if (value->form != DW_FORM_exprloc)
 		return value->form == DW_FORM_block1 || value->form == DW_FORM_block;
-	return value->number && hsnap_die_is_fixed_operator(value->bytes[0]);
+	return value->number && is_fixed_operator(value->bytes[0]);
 }
 
 static void see_value(const struct hsnap_scan *scan, unsigned what, const struct hsnap_form_value *value,

@@ -4,9 +4,8 @@
  *
  * The index looks at each entry of a module, up to twenty million, once.  libdwarf allocates a record for
  * each and for each of its attributes: that is nine tenths of the time.  So here are entries by themselves,
- * a cursor on the caller's stack, that say what hsnap_die_read() says of them.  libdwarf remains who
- * iterates units and knows lines, ranges and places, and who is right: tests/capture/symbols/test_scan.c
- * compares the two entry by entry.
+ * a cursor on the caller's stack.  libdwarf remains who iterates units and knows lines, ranges and places,
+ * and who is right: tests/capture/symbols/test_scan.c compares all that an entry says with what it says.
  *
  * DWARF 2 to 5 with 32 and 64 bits (DWARF 5, 7.4 to 7.5.6).  What breaks its form ends the list that it is
  * in and marks the unit broken.
@@ -92,12 +91,41 @@ static inline void hsnap_scan_close(struct hsnap_scan *scan)
 		scan->users--;
 }
 
+#define HSNAP_DIE_HAS_SIZE 1u
+#define HSNAP_DIE_HAS_COUNT 2u
+#define HSNAP_DIE_HAS_MEMBER_OFFSET 4u
+#define HSNAP_DIE_MEMBER_COMPUTED 8u /* its offset is an expression: a virtual base */
+#define HSNAP_DIE_DECLARATION 16u
+#define HSNAP_DIE_EXTERNAL 32u
+#define HSNAP_DIE_ARTIFICIAL 64u
+#define HSNAP_DIE_BIT_FIELD 128u
+#define HSNAP_DIE_CONTAINING 256u /* DW_AT_containing_type: has a vtable */
+#define HSNAP_DIE_HAS_LOCATION 512u
+#define HSNAP_DIE_HAS_PC 1024u /* low_pc or ranges */
+#define HSNAP_DIE_VIRTUAL 4096u
+#define HSNAP_DIE_CONST_VALUE 8192u
+#define HSNAP_DIE_FIXED_PLACE 16384u /* its location may name an address or a thread-local */
+
+/* What an entry's attributes say; what they do not say is 0. */
+struct hsnap_die_facts {
+	unsigned tag, flags;
+	const char *name, *linkage_name; /* borrowed from the section, or NULL */
+	hsnap_die_key type, specification, origin, signature;
+	uint64_t size, count, member_offset;
+	uint64_t decl_file, call_file; /* UINT64_MAX: none; 0 is one in DWARF 5 */
+	uint64_t decl_line, call_line;
+	uint64_t encoding, language;
+	uint64_t num_bits, first_bit;  /* BIT_FIELD: how many, and which from the lowest of the byte at member_offset */
+	uint64_t high_bit;             /* in place of that: 1 + bits above the field in `size` bytes; 0: not said so */
+	int64_t const_value;           /* CONST_VALUE, where it is a number */
+};
+
 /* The entry at an offset of the section, which may be anything. */
 struct hsnap_entry hsnap_entry_at(struct hsnap_scan *scan, uint64_t offset);
 /* Its first child, and the entry after it and its children. */
 struct hsnap_entry hsnap_entry_child(struct hsnap_scan *scan, struct hsnap_entry *entry);
 struct hsnap_entry hsnap_entry_next(struct hsnap_scan *scan, struct hsnap_entry *entry);
-/* What its attributes say; the same as hsnap_die_read() does. */
+/* What its attributes say. */
 void hsnap_entry_read(struct hsnap_scan *scan, struct hsnap_entry *entry, struct hsnap_die_facts *ret);
 hsnap_die_key hsnap_entry_key(const struct hsnap_scan *scan, const struct hsnap_entry *entry);
 

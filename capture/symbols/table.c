@@ -200,6 +200,11 @@ uint32_t hsnap_table_unit(const struct hsnap_reader *reader, hsnap_die_key key)
 	return low ? (uint32_t)low - 1 : UINT32_MAX;
 }
 
+static bool is_of_types(hsnap_die_key key)
+{
+	enum hsnap_die_section section = hsnap_die_section_of(key);
+	return section == HSNAP_DIE_TYPES || section == HSNAP_DIE_SPLIT_TYPES;
+}
 
 static uint64_t offset_in(const struct hsnap_dies *file, hsnap_die_key key)
 {
@@ -213,35 +218,42 @@ struct hsnap_scan *hsnap_table_scan(struct hsnap_reader *reader, hsnap_die_key k
 	if (unit == UINT32_MAX)
 		return NULL;
 	const struct hsnap_raw_unit *raw = &reader->units.items[unit];
-	enum hsnap_die_section section = hsnap_die_section_of(key);
-	bool types = section == HSNAP_DIE_TYPES || section == HSNAP_DIE_SPLIT_TYPES;
 	*ret_offset = offset_in(file, key);
 	uint64_t start = offset_in(file, raw->key) - raw->header;
 	if (key - raw->key != *ret_offset - offset_in(file, raw->key)) /* another section's */
 		return NULL;
-	struct hsnap_scan *scan = hsnap_scan_open(&reader->scans, file, types, start);
+	struct hsnap_scan *scan = hsnap_scan_open(&reader->scans, file, is_of_types(key), start);
 	if (!scan || *ret_offset < scan->end)
 		return scan;
 	hsnap_scan_close(scan);
 	return NULL;
 }
 
+/* The same in a unit that was not come to yet: libdwarf knows where it begins. */
+static struct hsnap_scan *scan_ahead(struct hsnap_reader *reader, hsnap_die_key key, uint64_t *ret_offset)
+{
+	struct hsnap_dies *file = hsnap_dies_of(reader->dies, key);
+	Dwarf_Die die = hsnap_die_at(reader->dies, key);
+	uint64_t start, in_unit;
+	bool found = die && hsnap_die_in_unit(file, die, &start, &in_unit);
+	hsnap_die_free(die);
+	if (!found)
+		return NULL;
+	*ret_offset = start + in_unit;
+	return hsnap_scan_open(&reader->scans, file, is_of_types(key), start);
+}
+
 bool hsnap_table_facts(struct hsnap_reader *reader, hsnap_die_key key, struct hsnap_die_facts *ret)
 {
 	uint64_t offset;
 	struct hsnap_scan *scan = hsnap_table_scan(reader, key, &offset);
-	if (scan) {
-		struct hsnap_entry entry = hsnap_entry_at(scan, offset);
-		hsnap_entry_read(scan, &entry, ret);
-		hsnap_scan_close(scan);
-		return entry.abbrev != NULL;
-	}
-	/* In a unit that was not come to yet. */
-	Dwarf_Die die = hsnap_die_at(reader->dies, key);
-	if (die)
-		hsnap_die_read(hsnap_dies_of(reader->dies, key), die, ret);
-	hsnap_die_free(die);
-	return die != NULL;
+	scan = scan ? scan : scan_ahead(reader, key, &offset);
+	if (!scan)
+		return false;
+	struct hsnap_entry entry = hsnap_entry_at(scan, offset);
+	hsnap_entry_read(scan, &entry, ret);
+	hsnap_scan_close(scan);
+	return entry.abbrev != NULL;
 }
 
 /* --- functions --- */

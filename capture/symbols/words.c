@@ -46,23 +46,21 @@ static void add(struct finder *finder, struct hsnap_dword word)
 static void see_enumerators(struct finder *finder, hsnap_die_key key)
 {
 	struct hsnap_reader *reader = finder->reader;
-	struct hsnap_dies *dies = hsnap_dies_of(reader->dies, key);
-	Dwarf_Die type = dies ? hsnap_die_at(reader->dies, key) : NULL;
 	struct hsnap_die_facts facts;
-	if (!type)
+	uint64_t offset;
+	struct hsnap_scan *scan = hsnap_table_scan(reader, key, &offset);
+	if (!scan)
 		return;
-	for (Dwarf_Die die = hsnap_die_child(dies, type); die;) {
-		if (hsnap_die_tag(dies, die) == DW_TAG_enumerator) {
-			hsnap_die_read(dies, die, &facts);
-			hsnap_string name = hsnap_table_string(reader, facts.name);
-			if (is_wanted(finder, name) && facts.flags & HSNAP_DIE_CONST_VALUE)
-				add(finder, (struct hsnap_dword){ .name = name, .value = facts.const_value });
-		}
-		Dwarf_Die next = hsnap_die_sibling(dies, die);
-		hsnap_die_free(die);
-		die = next;
+	struct hsnap_entry type = hsnap_entry_at(scan, offset), entry = hsnap_entry_child(scan, &type);
+	for (; entry.abbrev; entry = hsnap_entry_next(scan, &entry)) {
+		if (hsnap_entry_tag(&entry) != DW_TAG_enumerator)
+			continue;
+		hsnap_entry_read(scan, &entry, &facts);
+		hsnap_string name = hsnap_table_string(reader, facts.name);
+		if (is_wanted(finder, name) && facts.flags & HSNAP_DIE_CONST_VALUE)
+			add(finder, (struct hsnap_dword){ .name = name, .value = facts.const_value });
 	}
-	hsnap_die_free(type);
+	hsnap_scan_close(scan);
 }
 
 void hsnap_words_find(struct hsnap_reader *reader, const struct hsnap_wanted *wanted)

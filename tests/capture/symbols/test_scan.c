@@ -15,6 +15,7 @@
 
 #include "capture/symbols/scan.h"
 #include "tests/capture/symbols/support.h"
+#include "tests/capture/symbols/witness.h"
 
 #define MAX_DEPTH 256
 
@@ -108,7 +109,7 @@ static void compare_entry(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_s
 	cr_assert_eq(hsnap_entry_key(scan, entry), key);
 	cr_assert_eq(hsnap_entry_tag(entry), hsnap_die_tag(dies, die), "entry %lx", (unsigned long)key);
 	struct hsnap_entry again = hsnap_entry_at(scan, entry->offset);
-	hsnap_die_read(dies, die, &theirs);
+	witness_read(dies, die, &theirs);
 	hsnap_entry_read(scan, num % 2 ? entry : &again, &ours);
 	compare(&theirs, &ours, key);
 }

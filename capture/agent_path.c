@@ -10,6 +10,7 @@
 
 #include "capture/agent_inside.h"
 #include "capture/capture.h"
+#include "capture/own_folder.h"
 #include "capture/wire.h"
 
 #ifndef HSNAP_AGENT_FOLDER
@@ -20,20 +21,6 @@ static bool is_readable(const char *path)
 {
 	struct stat st;
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, R_OK);
-}
-
-/* The folder of the running program, without a slash at its end; false: cannot be told. */
-static bool own_folder(char *folder, size_t size)
-{
-	ssize_t len = readlink("/proc/self/exe", folder, size - 1);
-	if (len <= 0)
-		return false;
-	folder[len] = '\0';
-	char *slash = strrchr(folder, '/');
-	if (!slash)
-		return false;
-	*slash = '\0';
-	return true;
 }
 
 /* Beside the program, in the build tree, under the prefix. */
@@ -47,7 +34,7 @@ static bool find(char *path, size_t size)
 		"%s/../lib/x86_64-linux-gnu/heapsnap/" HSNAP_WIRE_SONAME,
 	};
 	char folder[PATH_MAX], candidate[PATH_MAX + 64], whole[PATH_MAX];
-	bool known = own_folder(folder, sizeof(folder));
+	bool known = hsnap_own_folder(folder, sizeof(folder));
 	for (size_t i = 0; i <= sizeof(places) / sizeof(*places); i++) {
 		if (i == sizeof(places) / sizeof(*places))
 			snprintf(candidate, sizeof(candidate), "%s", HSNAP_AGENT_FOLDER "/" HSNAP_WIRE_SONAME);

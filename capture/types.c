@@ -9,31 +9,19 @@
 
 #include "capture/capture.h"
 #include "capture/naming/rules.h"
+#include "capture/own_folder.h"
 #include "snapshot/base/cleanup.h"
 
 #ifndef HSNAP_TYPES_FOLDER
 #define HSNAP_TYPES_FOLDER "/usr/local/share/heapsnap/types"
 #endif
 
-/* The folder of the running program; false: cannot be told. */
-static bool own_folder(char *folder, size_t size)
-{
-	ssize_t len = readlink("/proc/self/exe", folder, size - 1);
-	if (len <= 0)
-		return false;
-	folder[len] = '\0';
-	char *slash = strrchr(folder, '/');
-	if (slash)
-		*slash = '\0';
-	return slash;
-}
-
 /* In the build tree, beside the program's folder, under the prefix. */
 static bool find_shipped(const char *name, char *path, size_t size)
 {
 	static const char *const places[] = { "/../capture/naming/types.d", "/../share/heapsnap/types" };
 	char folder[PATH_MAX];
-	bool known = own_folder(folder, sizeof(folder));
+	bool known = hsnap_own_folder(folder, sizeof(folder));
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && known; i++) {
 		int len = snprintf(path, size, "%s%s/%s.types", folder, places[i], name);
 		if (len > 0 && (size_t)len < size && !access(path, R_OK))

@@ -33,10 +33,11 @@ void hsnap_cpu_to_regs(const hsnap_cpu *cpu, struct hsnap_regs *ret, uint64_t *t
 /*
  * signal(7), "Interruption of system calls and library functions by stop signals": these fail with
  * EINTR after a stop even where no handler ran; those on sockets only where a time-out is set, and
- * only then do they show EINTR here.  So does io_uring_enter(2), which that page does not list, and
- * only where it has submitted nothing, else it returns how many (linux 6.18 io_uring/io_uring.c,
- * io_cqring_wait() and the end of io_uring_enter()): made again it waits anew, as epoll_wait() does.  Nothing else is repeated, close(2)
- * above all: its descriptor is gone already, and may be somebody else's by now.
+ * only then do they show EINTR here.  So does io_uring_enter(2), which that page does not list.  Read in Linux at
+ * commit 001b76b7e755, io_uring/io_uring.c: io_cqring_wait() gives EINTR where task_sigpending() holds and nothing
+ * is completed, and the call returns it only where it has submitted nothing, else how many; made again it waits
+ * anew, and a time-out that is not absolute begins again.  Nothing else is repeated, close(2) above all: its
+ * descriptor is gone already, and may be somebody else's by now.
  */
 static const long broken_by_stops[] = {
 	SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_semop, SYS_semtimedop, SYS_rt_sigtimedwait,

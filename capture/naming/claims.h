@@ -70,7 +70,7 @@ bool hsnap_part_counts(const struct hsnap_work *work, const struct hsnap_part *p
 /* outer.c: does a type have a member of the other there, be it a member's? */
 bool hsnap_has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap_dtype_id member, uint64_t offset);
 
-/* sites.c, vtable.c, push.c: the sources of claims; doubt.c: what becomes of what contested ones led to.
+/* sites.c, vtable.c, push.c (and what push.h names): the sources of claims; doubt.c: what becomes of what contested ones led to.
  * None does anything without symbols. */
 HSNAP_CHECKED enum hsnap_code hsnap_claim_sites(struct hsnap_work *work, struct hsnap_error *err);
 HSNAP_CHECKED enum hsnap_code hsnap_claim_vtables(struct hsnap_work *work, struct hsnap_error *err);

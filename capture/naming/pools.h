@@ -40,7 +40,7 @@ bool hsnap_declare_pool(struct hsnap_work *work, uint32_t block, const struct hs
 /* The same with its objects found already: slab->items, which it takes.  false: out of memory. */
 bool hsnap_add_declared(struct hsnap_work *work, struct hsnap_slab *take_slab);
 
-/* The objects of declared pools become parts from part number *taken on: see push.c.  `add` is called for each. */
+/* The objects of declared pools become parts from part number *taken on: see parts.c.  `add` is called for each. */
 void hsnap_each_declared(struct hsnap_work *work, size_t *taken,
 			 void (*add)(void *context, const struct hsnap_slab *slab, uint64_t address), void *context);
 

@@ -126,26 +126,27 @@ static struct hsnap_symbols *make_symbols(void)
 	hsnap_dtype_id vector = add_type(s, "std::_Vector_base<Foo, std::allocator<Foo> >", HSNAP_DTYPE_STRUCT, 24, 0);
 	s->types.items[foo].flags = s->types.items[bar].flags = HSNAP_DTYPE_POLYMORPHIC;
 	s->types.items[tail].flags = HSNAP_DTYPE_FLEXIBLE;
-	add_member(s, foo, "_vptr.Foo", 0, any, HSNAP_DMEMBER_VPTR);
-	add_member(s, foo, "next", 8, foos, 0);
-	add_member(s, foo, "any", 16, any, 0);
-	add_member(s, foo, "text", 24, text, 0);
-	add_member(s, foo, "handle", 32, handles, 0);
-	add_member(s, bar, "", 0, foo, HSNAP_DMEMBER_BASE);
-	add_member(s, bar, "either", 40, either, 0);
-	add_member(s, bar, "table", 48, table, 0);
-	add_member(s, bar, "tail", 56, tails, 0);
-	add_member(s, either, "number", 0, number, 0);
-	add_member(s, either, "foo", 0, foos, 0);
-	add_member(s, tail, "num", 0, number, 0);
-	add_member(s, tail, "items", 8, items, 0);
-	add_member(s, box, "_vptr.Box", 0, any, HSNAP_DMEMBER_VPTR);
-	add_member(s, box, "foo", 8, foos, 0);
-	add_member(s, box, "self", 16, any, 0);
-	add_member(s, data, "_M_start", 0, foos, 0);
-	add_member(s, data, "_M_finish", 8, foos, 0);
-	add_member(s, data, "_M_end_of_storage", 16, foos, 0);
-	add_member(s, vector, "_M_impl", 0, data, 0);
+	const struct {
+		hsnap_dtype_id of;
+		const char *name;
+		uint64_t offset;
+		hsnap_dtype_id type;
+		uint32_t flags;
+	} members[] = {
+		{ foo, "_vptr.Foo", 0, any, HSNAP_DMEMBER_VPTR }, { foo, "next", 8, foos },
+		{ foo, "any", 16, any }, { foo, "text", 24, text }, { foo, "handle", 32, handles },
+		{ bar, "", 0, foo, HSNAP_DMEMBER_BASE }, { bar, "either", 40, either },
+		{ bar, "table", 48, table }, { bar, "tail", 56, tails },
+		{ either, "number", 0, number }, { either, "foo", 0, foos },
+		{ tail, "num", 0, number }, { tail, "items", 8, items },
+		{ box, "_vptr.Box", 0, any, HSNAP_DMEMBER_VPTR }, { box, "foo", 8, foos },
+		{ box, "self", 16, any },
+		{ data, "_M_start", 0, foos }, { data, "_M_finish", 8, foos },
+		{ data, "_M_end_of_storage", 16, foos },
+		{ vector, "_M_impl", 0, data },
+	};
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+		add_member(s, members[i].of, members[i].name, members[i].offset, members[i].type, members[i].flags);
 	s->types.items[vector].first_argument = (uint32_t)s->arguments.num;
 	s->types.items[vector].num_arguments = 1;
 	require(hsnap_vec_push(&s->arguments, foo));

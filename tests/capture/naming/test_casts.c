@@ -94,7 +94,7 @@ Test(casts, another_modules_handle_goes_by_its_name)
 
 /* Types that a Node's value may be. */
 struct values {
-	hsnap_dtype_id order, invoice, plain, other, hook, freed, node_value;
+	hsnap_dtype_id order, twin, invoice, plain, other, hook, freed;
 };
 
 static struct values make_values(struct world *w, const struct basics *t)
@@ -103,6 +103,8 @@ static struct values make_values(struct world *w, const struct basics *t)
 	v.order = world_type(w, "order", STRUCT, 40);
 	MEMBERS(w, v.order, { "text", 0, t->byte_pointer }, { "id", 8, t->number }, { "lines", 16, t->number },
 		{ "sum", 24, t->number }, { "paid", 32, t->number });
+	v.twin = world_type(w, "twin", STRUCT, 40);
+	MEMBERS(w, v.twin, { "name", 0, t->byte_pointer });
 	v.invoice = world_type(w, "invoice", STRUCT, 56);
 	MEMBERS(w, v.invoice, { "id", 0, t->number }, { "text", 8, t->byte_pointer }, { "due", 16, t->number });
 	v.plain = world_type(w, "plain", STRUCT, 48);
@@ -155,17 +157,37 @@ static bool has_row(struct world *w, const char *row)
 	return strstr(world_rows(w), row) != NULL;
 }
 
-Test(casts, one_containers_values_are_named_together)
+/* One of them by its letter. */
+static hsnap_dtype_id value_of(const struct values *v, char letter)
+{
+	switch (letter) {
+	case 'i': return v->invoice;
+	case 'p': return v->plain;
+	case 'x': return v->other;
+	case 'h': return v->hook;
+	case 'f': return v->freed;
+	case 't': return v->twin;
+	default: return v->order;
+	}
+}
+
+/* A list of values of these sizes, which may be any of `candidates`, has both rows. */
+static void expect_list(const uint64_t *sizes, const char *candidates, const char *row, const char *other)
 {
 	struct basics t;
 	struct values v;
 	struct world *w = list_world(&t, &v);
-	make_list(w, &t, "g_orders", WORLD_DATA, MANY_NODES, SIZES(40), true);
-	world_landing(w, t.node, 16, v.order);
-	world_landing(w, t.node, 16, v.other);
+	make_list(w, &t, "g_list", WORLD_DATA, MANY_NODES, sizes, true);
+	for (const char *letter = candidates; *letter; letter++)
+		world_landing(w, t.node, 16, value_of(&v, *letter));
 	world_name(w);
-	cr_expect(has_row(w, "10 order inferred"), "%s", w->text);
+	cr_expect(has_row(w, row) && has_row(w, other), "%s: %s", row, w->text);
 	world_destroy(w);
+}
+
+Test(casts, one_containers_values_are_named_together)
+{
+	expect_list(SIZES(40), "ox", "10 order inferred", "");
 }
 
 Test(casts, two_containers_of_one_kind_of_node_hold_two_things)
@@ -185,15 +207,7 @@ Test(casts, two_containers_of_one_kind_of_node_hold_two_things)
 /* Each block's size would choose one type, and the right one; on redis it was the wrong one 5,000 times. */
 Test(casts, a_block_is_never_named_by_its_size)
 {
-	struct basics t;
-	struct values v;
-	struct world *w = list_world(&t, &v);
-	make_list(w, &t, "g_mixed", WORLD_DATA, MANY_NODES, SIZES(40, 200), true);
-	world_landing(w, t.node, 16, v.order);
-	world_landing(w, t.node, 16, v.other);
-	world_name(w);
-	cr_expect(has_row(w, "5 40 bytes in Node.value label") && has_row(w, "5 200 bytes in Node.value label"), "%s", w->text);
-	world_destroy(w);
+	expect_list(SIZES(40, 200), "ox", "5 40 bytes in Node.value label", "5 200 bytes in Node.value label");
 }
 
 Test(casts, one_in_ten_may_be_something_else)
@@ -222,7 +236,7 @@ Test(casts, candidates_must_look_like_their_blocks)
 		const char *what;
 		unsigned num;
 		uint64_t size;
-		char type;    /* o: order, i: invoice, p: plain, h: hook, f: freed, O: order behind which there is more */
+		char type;    /* value_of() it */
 		bool leads;   /* the first word of each leads to a text */
 		const char *row;
 	} rows[] = {
@@ -241,9 +255,7 @@ Test(casts, candidates_must_look_like_their_blocks)
 		struct values v;
 		struct world *w = list_world(&t, &v);
 		make_list(w, &t, "g_list", WORLD_DATA, rows[i].num, SIZES(rows[i].size), rows[i].leads);
-		hsnap_dtype_id type = rows[i].type == 'i' ? v.invoice : rows[i].type == 'p' ? v.plain
-				      : rows[i].type == 'h' ? v.hook : rows[i].type == 'f' ? v.freed : v.order;
-		world_landing(w, t.node, 16, type);
+		world_landing(w, t.node, 16, value_of(&v, rows[i].type));
 		world_name(w);
 		if (rows[i].row)
 			cr_expect(has_row(w, rows[i].row), "%s: %s", rows[i].what, w->text);
@@ -286,29 +298,12 @@ Test(casts, text_is_not_among_the_code)
 /* An object with its text behind it, in one block. */
 Test(casts, some_blocks_may_be_larger)
 {
-	struct basics t;
-	struct values v;
-	struct world *w = list_world(&t, &v);
-	make_list(w, &t, "g_orders", WORLD_DATA, MANY_NODES, SIZES(40, 70, 91, 120), true);
-	world_landing(w, t.node, 16, v.order);
-	world_name(w);
-	cr_expect(has_row(w, "10 order inferred"), "%s", w->text);
-	world_destroy(w);
+	expect_list(SIZES(40, 70, 91, 120), "o", "10 order inferred", "");
 }
 
 Test(casts, two_that_fit_are_none)
 {
-	struct basics t;
-	struct values v;
-	struct world *w = list_world(&t, &v);
-	hsnap_dtype_id twin = world_type(w, "twin", STRUCT, 40);
-	MEMBERS(w, twin, { "name", 0, t.byte_pointer });
-	make_list(w, &t, "g_orders", WORLD_DATA, MANY_NODES, SIZES(40), true);
-	world_landing(w, t.node, 16, v.order);
-	world_landing(w, t.node, 16, twin);
-	world_name(w);
-	cr_expect(has_row(w, "10 40 bytes in Node.value label"), "%s", w->text);
-	world_destroy(w);
+	expect_list(SIZES(40), "ot", "10 40 bytes in Node.value label", "");
 }
 
 /* Nodes that an array of pointers leads to, or an array within their head, are one container's. */

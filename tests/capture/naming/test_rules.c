@@ -7,6 +7,20 @@
 #include "capture/naming/rules.h"
 #include "world.h"
 
+static void free_numbers(struct criterion_test_params *params)
+{
+	cr_free(params->params);
+}
+
+/* The numbers of a table's rows, a test each. */
+static struct criterion_test_params row_numbers(size_t num)
+{
+	size_t *numbers = cr_malloc(num * sizeof(*numbers));
+	for (size_t i = 0; i < num; i++)
+		numbers[i] = i;
+	return cr_make_param_array(size_t, numbers, num, free_numbers);
+}
+
 /* --- what is no rule --- */
 
 static const struct {
@@ -51,10 +65,7 @@ static const struct {
 
 ParameterizedTestParameters(rules, wrong)
 {
-	static size_t index[sizeof(wrongs) / sizeof(*wrongs)];
-	for (size_t i = 0; i < sizeof(wrongs) / sizeof(*wrongs); i++)
-		index[i] = i;
-	return cr_make_param_array(size_t, index, sizeof(wrongs) / sizeof(*wrongs));
+	return row_numbers(sizeof(wrongs) / sizeof(*wrongs));
 }
 
 ParameterizedTest(size_t *row, rules, wrong)
@@ -132,9 +143,11 @@ static void boxes_destroy(struct boxes *b)
 	world_destroy(b->w);
 }
 
+/* These rules, and none that were said before. */
 static void say(struct boxes *b, const char *text)
 {
 	struct hsnap_error err = { 0 };
+	hsnap_rules_deinit(&b->rules);
 	cr_assert_eq(hsnap_rules_parse(&b->rules, "t", text, strlen(text), &err), HSNAP_OK, "%s: %s", text, err.message);
 	b->w->rules = &b->rules;
 }
@@ -149,17 +162,23 @@ static uint64_t put_box(struct boxes *b, uint64_t what, uint32_t kind, uint32_t 
 	return box;
 }
 
+/* The rows that these rules make. */
+static const char *rows_by(struct boxes *b, const char *text)
+{
+	say(b, text);
+	world_name(b->w);
+	return world_rows(b->w);
+}
+
 /* One box that holds a block of `size` bytes, with a first word. */
 static const char *rows_of(const char *rule, uint64_t size, uint64_t first, uint32_t kind, uint32_t bits)
 {
 	static char text[8192];
 	struct boxes b = boxes_create();
 	uint64_t held = world_block(b.w, size, 0);
-	say(&b, rule);
 	world_set(b.w, held, first);
 	put_box(&b, held, kind, bits);
-	world_name(b.w);
-	snprintf(text, sizeof(text), "%s", world_rows(b.w));
+	snprintf(text, sizeof(text), "%s", rows_by(&b, rule));
 	boxes_destroy(&b);
 	return text;
 }
@@ -224,10 +243,7 @@ static const struct {
 
 ParameterizedTestParameters(rules, held)
 {
-	static size_t index[sizeof(held) / sizeof(*held)];
-	for (size_t i = 0; i < sizeof(held) / sizeof(*held); i++)
-		index[i] = i;
-	return cr_make_param_array(size_t, index, sizeof(held) / sizeof(*held));
+	return row_numbers(sizeof(held) / sizeof(*held));
 }
 
 ParameterizedTest(size_t *row, rules, held)
@@ -283,10 +299,7 @@ static const struct {
 
 ParameterizedTestParameters(rules, unbound)
 {
-	static size_t index[sizeof(unbound) / sizeof(*unbound)];
-	for (size_t i = 0; i < sizeof(unbound) / sizeof(*unbound); i++)
-		index[i] = i;
-	return cr_make_param_array(size_t, index, sizeof(unbound) / sizeof(*unbound));
+	return row_numbers(sizeof(unbound) / sizeof(*unbound));
 }
 
 ParameterizedTest(size_t *row, rules, unbound)
@@ -316,7 +329,6 @@ Test(rules, a_name_of_two_types_is_asked_about)
 	cr_expect_eq(world_try_name(b.w, &err), HSNAP_REFUSED);
 	cr_expect_str_eq(err.message, "t:1: 'Small' is several types: of a.h:3 and of b.c:7", "%s", err.message);
 	cr_expect_str_eq(err.hint, "say which: Small@a.h", "%s", err.hint);
-	hsnap_rules_deinit(&b.rules);
 	say(&b, "Box.what holds Small@b.c");
 	put_box(&b, world_block(b.w, 24, 0), 0, 0);
 	world_name(b.w);
@@ -330,44 +342,34 @@ Test(rules, each_pointer_of_an_array)
 	uint64_t one = world_block(b.w, 16, 0), two = world_block(b.w, 16, 0), box = put_box(&b, 0, 1, 0);
 	world_set(b.w, box + 16, one);
 	world_set(b.w, box + 24, two);
-	say(&b, "Box.many[] holds Small");
-	world_name(b.w);
-	cr_expect_str_eq(world_rows(b.w), "1 Box proved; 2 Small proved", "%s", b.w->text);
-	hsnap_rules_deinit(&b.rules);
-	say(&b, "Box.many[kind] holds Small");
-	world_name(b.w);
-	cr_expect(strstr(world_rows(b.w), "1 Small proved"), "%s", b.w->text);
+	cr_expect_str_eq(rows_by(&b, "Box.many[] holds Small"), "1 Box proved; 2 Small proved", "%s", b.w->text);
+	cr_expect(strstr(rows_by(&b, "Box.many[kind] holds Small"), "1 Small proved"), "%s", b.w->text);
+	boxes_destroy(&b);
+}
+
+/* The rows of a box that holds the inside of a block. */
+static void expect_inside(uint64_t size, uint64_t offset, const char *rules, const char *rows)
+{
+	struct boxes b = boxes_create();
+	put_box(&b, world_block(b.w, size, 0) + offset, 0, 0);
+	cr_expect_str_eq(rows_by(&b, rules), rows, "%s: %s", rules, b.w->text);
 	boxes_destroy(&b);
 }
 
 Test(rules, a_tag_is_taken_off)
 {
-	struct boxes b = boxes_create();
-	put_box(&b, world_block(b.w, 16, 0) + 5, 0, 0);
-	say(&b, "Box.what holds Large mask 7 when @ & 7 == 4\nBox.what holds Small mask 7 when @ & 7 == 5");
-	world_name(b.w);
-	cr_expect_str_eq(world_rows(b.w), "1 Box proved; 1 Small proved", "%s", b.w->text);
-	boxes_destroy(&b);
+	expect_inside(16, 5, "Box.what holds Large mask 7 when @ & 7 == 4\nBox.what holds Small mask 7 when @ & 7 == 5",
+		      "1 Box proved; 1 Small proved");
 }
 
 Test(rules, a_pointer_past_a_head)
 {
-	struct boxes b = boxes_create();
-	put_box(&b, world_block(b.w, 40, 0) + 8, 0, 0);
-	say(&b, "Box.what holds Large at a");
-	world_name(b.w);
-	cr_expect_str_eq(world_rows(b.w), "1 Box proved; 1 Large proved", "%s", b.w->text);
-	boxes_destroy(&b);
+	expect_inside(40, 8, "Box.what holds Large at a", "1 Box proved; 1 Large proved");
 }
 
 Test(rules, an_object_behind_a_collectors_head)
 {
-	struct boxes b = boxes_create();
-	put_box(&b, world_block(b.w, 16 + 40, 0) + 16, 0, 0);
-	say(&b, "Box.what holds Large behind 16");
-	world_name(b.w);
-	cr_expect_str_eq(world_rows(b.w), "1 Large proved; 1 Box proved", "%s", b.w->text);
-	boxes_destroy(&b);
+	expect_inside(16 + 40, 16, "Box.what holds Large behind 16", "1 Large proved; 1 Box proved");
 }
 
 /* What is named by a rule leads on, by declared pointers and by rules. */
@@ -378,9 +380,8 @@ Test(rules, names_lead_on)
 	world_set(b.w, WORLD_DATA, outer);
 	world_set(b.w, outer, large);
 	world_set(b.w, large + 32, inner);
-	say(&b, "Box.what holds Large when kind == 1\nBox.what holds Small when kind == 2");
-	world_name(b.w);
-	cr_expect_str_eq(world_rows(b.w), "2 Box proved; 1 Large proved; 1 Small proved", "%s", b.w->text);
+	cr_expect_str_eq(rows_by(&b, "Box.what holds Large when kind == 1\nBox.what holds Small when kind == 2"),
+			 "2 Box proved; 1 Large proved; 1 Small proved", "%s", b.w->text);
 	cr_expect(strstr(world_grounds(b.w), "Large user"), "%s", b.w->text);
 	boxes_destroy(&b);
 }
@@ -405,15 +406,9 @@ Test(rules, an_owner_tells_what_its_nodes_hold)
 			before = node;
 		}
 	}
-	say(&b, "Node.value holds Small under Both.users");
-	world_name(w);
-	cr_expect(strstr(world_rows(w), "3 Small proved"), "%s", w->text);
+	cr_expect(strstr(rows_by(&b, "Node.value holds Small under Both.users"), "3 Small proved"), "%s", w->text);
 	cr_expect(strstr(world_rows(w), "3 16 bytes in Node.value label"), "%s", w->text);
-	hsnap_rules_deinit(&b.rules);
-	say(&b, "Node.value holds Small under g_both.items");
-	world_name(w);
-	cr_expect(strstr(world_rows(w), "3 Small proved"), "%s", w->text);
-	hsnap_rules_deinit(&b.rules);
+	cr_expect(strstr(rows_by(&b, "Node.value holds Small under g_both.items"), "3 Small proved"), "%s", w->text);
 	say(&b, "Node.value holds Small under Table.first with num == 3");
 	world_set(w, WORLD_DATA + 128 + 8, world_block(w, 16, 0)); /* another table, of nobody's nodes */
 	world_name(w);
@@ -421,13 +416,8 @@ Test(rules, an_owner_tells_what_its_nodes_hold)
 	hsnap_rules_deinit(&b.rules);
 	world_set(w, WORLD_DATA + 128 + 8, tables[1]);
 	world_set(w, tables[1] + 8, 3);
-	say(&b, "Node.value holds Small under Table.first with num == 3");
-	world_name(w);
-	cr_expect(strstr(world_rows(w), "3 Small proved"), "%s", w->text);
-	hsnap_rules_deinit(&b.rules);
-	say(&b, "Node.value holds Small under Both.items, Both.users");
-	world_name(w);
-	cr_expect(strstr(world_rows(w), "6 Small proved"), "%s", w->text);
+	cr_expect(strstr(rows_by(&b, "Node.value holds Small under Table.first with num == 3"), "3 Small proved"), "%s", w->text);
+	cr_expect(strstr(rows_by(&b, "Node.value holds Small under Both.items, Both.users"), "6 Small proved"), "%s", w->text);
 	boxes_destroy(&b);
 }
 
@@ -445,9 +435,7 @@ Test(rules, sizes_that_contradict_are_told_of)
 		before = node;
 	}
 	world_set(w, WORLD_DATA + 128, before);
-	say(&b, "\nNode.value holds Small");
-	world_name(w);
-	cr_expect(strstr(world_rows(w), "15 Small proved"), "%s", w->text);
+	cr_expect(strstr(rows_by(&b, "\nNode.value holds Small"), "15 Small proved"), "%s", w->text);
 	cr_assert_eq(w->snapshot->notes.num, 1);
 	cr_expect_str_eq(hsnap_text(w->snapshot, w->snapshot->notes.items[0]),
 			 "t:2: 15 of 30 blocks have not the size of it, and are not called so");
@@ -466,13 +454,8 @@ Test(rules, a_contradiction_to_what_is_exact_is_counted)
 	put_box(&b, world_block(w, 16, stack), 0, 0);
 	hsnap_dtype_id twin = world_type(w, "Twin", STRUCT, 16);
 	MEMBERS(w, twin, { "x", 0, b.t.number }, { "y", 8, b.t.number });
-	say(&b, "Box.what holds Twin");
-	world_name(w);
-	cr_expect(strstr(world_rows(w), "1 Twin inferred"), "%s", w->text);
-	hsnap_rules_deinit(&b.rules);
-	say(&b, "Box.what holds Small");
-	world_name(w);
-	cr_expect(strstr(world_rows(w), "1 Small exact"), "%s", w->text);
+	cr_expect(strstr(rows_by(&b, "Box.what holds Twin"), "1 Twin inferred"), "%s", w->text);
+	cr_expect(strstr(rows_by(&b, "Box.what holds Small"), "1 Small exact"), "%s", w->text);
 	boxes_destroy(&b);
 }
 
@@ -489,13 +472,9 @@ Test(rules, a_pools_objects_stand_where_the_rule_says)
 		for (unsigned k = 0; k < 6; k++)
 			world_set(w, page + 8 + 24 * k, k < 4 ? 1 : 0);
 	}
-	say(&b, "Box.*(what)[kind] holds Small[] step 16 + 8 from 8 live magic & 1 == 1");
-	world_name(w);
-	cr_expect(strstr(world_rows(w), "2 pool of Small"), "%s", w->text);
+	cr_expect(strstr(rows_by(&b, "Box.*(what)[kind] holds Small[] step 16 + 8 from 8 live magic & 1 == 1"), "2 pool of Small"),
+		  "%s", w->text);
 	cr_expect_eq(w->snapshot->graph.items.num, 8);
-	hsnap_rules_deinit(&b.rules);
-	say(&b, "Box.*(what)[kind] holds Small[] step 400");
-	world_name(w);
-	cr_expect(!strstr(world_rows(w), "pool"), "%s", w->text);
+	cr_expect(!strstr(rows_by(&b, "Box.*(what)[kind] holds Small[] step 400"), "pool"), "%s", w->text);
 	boxes_destroy(&b);
 }

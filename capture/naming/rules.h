@@ -149,8 +149,8 @@ void hsnap_rules_deinit(struct hsnap_rules *rules);
  * @return HSNAP_OK; HSNAP_FORMAT: "NAME:LINE: why", rules are to be thrown away; HSNAP_NO_MEMORY
  * Cost: linear in size; recursion is bounded.
  */
-HSNAP_CHECKED enum hsnap_code hsnap_rules_parse(struct hsnap_rules *rules, const char *name, const char *text, size_t size,
-						struct hsnap_error *err);
+HSNAP_CHECKED enum hsnap_code hsnap_rules_parse(struct hsnap_rules *rules, const char *name, const char *text,
+						size_t size, struct hsnap_error *err);
 
 /**
  * All names that may be a typedef's or an enumerator's, for hsnap_symbols_load_words(): the texts are the rules'.

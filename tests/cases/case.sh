@@ -8,7 +8,9 @@
 cases=$(cd "$(dirname "$0")" && pwd)
 . "$cases/../e2e/lib.sh"
 : "${BLOCKS:?the lister of blocks}" "${CASES:?the source folder of fixtures/cases}"
-unset MALLOC_PERTURB_ # with it, calloc() itself touches all that it hands out
+# With it, calloc() itself touches all that it hands out: only who says PERTURB wants that.
+unset MALLOC_PERTURB_
+[ -z "${PERTURB:-}" ] || export MALLOC_PERTURB_="$PERTURB"
 expected=$CASES/$1/expected${2:+-$2}.json
 program=$FIXTURES/cases/$1
 all=$(jq -c .check "$expected")

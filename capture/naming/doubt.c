@@ -56,8 +56,8 @@ static void visit(void *context, const struct hsnap_found *found)
 {
 	struct doubt *doubt = context;
 	struct hsnap_work *work = doubt->work;
-	uint32_t b = hsnap_block_index_find(&work->index, found->value, &doubt->hint);
-	if (b == HSNAP_NO_BLOCK || hsnap_object_start(work, b) != found->value)
+	uint32_t b = hsnap_block_at(work, found->value, &doubt->hint);
+	if (b == HSNAP_NO_BLOCK)
 		return;
 	const struct hsnap_claim *claim = &work->claims[b];
 	if (doubt->marks[b] != doubt->from || !is_pushed(claim) || claim->conflicts || !says_so(work, b, found))

@@ -100,8 +100,7 @@ static bool follow(struct freed *freed, const struct list *list)
 		    freed->free.num >= MOST_FREE || !freed->steps)
 			return false;
 		freed->steps--;
-		uint64_t offset = at - hsnap_object_start(work, b), room = hsnap_object_room(work, b);
-		if (size > room || offset > room - size)
+		if (!hsnap_has_room(work, b, at, size))
 			return false;
 		if (!hsnap_vec_push(&freed->free, at)) {
 			freed->failed = true;
@@ -131,8 +130,8 @@ static void see_owned(void *context, const struct hsnap_found *found)
 {
 	struct freed *freed = context;
 	struct hsnap_work *work = freed->work;
-	uint32_t b = hsnap_block_index_find(&work->index, found->value, &freed->hint);
-	if (b == HSNAP_NO_BLOCK || found->kind != HSNAP_SLOT_POINTER || hsnap_object_start(work, b) != found->value)
+	uint32_t b = found->kind == HSNAP_SLOT_POINTER ? hsnap_block_at(work, found->value, &freed->hint) : HSNAP_NO_BLOCK;
+	if (b == HSNAP_NO_BLOCK)
 		return;
 	uint8_t kind = hsnap_dtype(work->symbols, found->type)->kind;
 	if ((!found->type || kind == HSNAP_DTYPE_BYTE) && may_be_page(work, b))

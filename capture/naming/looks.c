@@ -112,9 +112,7 @@ static bool looks_like(struct hsnap_looks *looks, const struct hsnap_void_target
 	hsnap_walk_object(&walk, type, target->address, target->address + dtype->size);
 	for (uint32_t i = 0; i < numbers->num && !look.misfit; i++) {
 		uint64_t at = target->address + numbers->words[i];
-		uint32_t other = hsnap_window_word(&walk.reader, at, &word)
-					 ? hsnap_block_index_find(&work->index, word, &look.hint) : HSNAP_NO_BLOCK;
-		look.misfit = other != HSNAP_NO_BLOCK && hsnap_object_start(work, other) == word;
+		look.misfit = hsnap_window_word(&walk.reader, at, &word) && hsnap_block_at(work, word, &look.hint) != HSNAP_NO_BLOCK;
 	}
 	*ret_used = look.used;
 	return !look.misfit;

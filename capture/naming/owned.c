@@ -54,16 +54,10 @@ static void mark(struct owning *owning, uint32_t b, uint32_t bits)
 		owning->failed = true;
 }
 
-static uint32_t block_at(struct owning *owning, uint64_t value)
-{
-	uint32_t b = hsnap_block_index_find(&owning->work->index, value, &owning->hint);
-	return b != HSNAP_NO_BLOCK && hsnap_object_start(owning->work, b) == value ? b : HSNAP_NO_BLOCK;
-}
-
 static void see_owned(void *context, const struct hsnap_found *found, uint32_t owner)
 {
 	struct owning *owning = context;
-	uint32_t b = block_at(owning, found->value);
+	uint32_t b = hsnap_block_at(owning->work, found->value, &owning->hint);
 	if (b != HSNAP_NO_BLOCK)
 		mark(owning, b, 1u << owner);
 }
@@ -77,8 +71,8 @@ static void see_nothing(void *context, const struct hsnap_found *found)
 static void see_variable(void *context, const struct hsnap_found *found)
 {
 	struct owning *owning = context;
-	uint32_t b = found->offset >= owning->first && found->offset < owning->last ? block_at(owning, found->value)
-										     : HSNAP_NO_BLOCK;
+	bool here = found->offset >= owning->first && found->offset < owning->last;
+	uint32_t b = here ? hsnap_block_at(owning->work, found->value, &owning->hint) : HSNAP_NO_BLOCK;
 	if (b != HSNAP_NO_BLOCK)
 		mark(owning, b, owning->bits);
 }
@@ -86,7 +80,7 @@ static void see_variable(void *context, const struct hsnap_found *found)
 static void see_kin(void *context, const struct hsnap_found *found)
 {
 	struct owning *owning = context;
-	uint32_t b = block_at(owning, found->value);
+	uint32_t b = hsnap_block_at(owning->work, found->value, &owning->hint);
 	if (b != HSNAP_NO_BLOCK && (is_array(owning->work, b) || is_node(owning->work, b, owning->bits)))
 		mark(owning, b, owning->bits);
 }

@@ -24,11 +24,10 @@ void hsnap_push_note_part(struct push *push, uint32_t b, hsnap_dtype_id type, ui
 	struct hsnap_work *work = push->work;
 	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
 	struct hsnap_part part = { .address = address, .type = type, .block = b, .sure = push->sure };
-	uint64_t start = hsnap_object_start(work, b), size = hsnap_object_room(work, b);
 	bool is_new;
 	part.type = work->plans.same[type];
 	if (dtype->kind != HSNAP_DTYPE_STRUCT || !dtype->size || address % 8 || !hsnap_part_counts(work, &part) ||
-	    address < start || dtype->size > size || address - start > size - dtype->size || is_link(push, type))
+	    !hsnap_has_room(work, b, address, dtype->size) || is_link(push, type))
 		return;
 	if (work->parts.num >= MAX_PARTS) {
 		push->cut = true;

@@ -33,11 +33,9 @@ static void follow_inners(struct push *push)
 	hsnap_walk_init(&walk, work, see_link, push);
 	for (size_t i = 0; i < push->inners.items.num && !push->failed; i++) {
 		struct hsnap_inner inner = push->inners.items.items[i];
-		uint64_t start = hsnap_object_start(work, inner.block), room = hsnap_object_room(work, inner.block);
-		uint64_t size = hsnap_dtype(work->symbols, inner.type)->size;
-		if (work->claims[inner.block].evidence < HSNAP_EVIDENCE_INTRUSIVE && size <= room &&
-		    inner.offset <= room - size)
-			hsnap_walk_object(&walk, inner.type, start + inner.offset, start + inner.offset + size);
+		uint64_t at = hsnap_object_start(work, inner.block) + inner.offset, size = hsnap_dtype(work->symbols, inner.type)->size;
+		if (work->claims[inner.block].evidence < HSNAP_EVIDENCE_INTRUSIVE && hsnap_has_room(work, inner.block, at, size))
+			hsnap_walk_object(&walk, inner.type, at, at + size);
 	}
 }
 

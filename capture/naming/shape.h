@@ -50,9 +50,7 @@ static inline uint64_t most(const struct shape *shape)
 
 static inline uint32_t block_at(struct shape *shape, uint64_t value)
 {
-	const struct hsnap_work *work = shape->walk->work;
-	uint32_t b = hsnap_block_index_find(&work->index, value, &shape->hint);
-	return b != HSNAP_NO_BLOCK && hsnap_object_start(work, b) == value ? b : HSNAP_NO_BLOCK;
+	return hsnap_block_at(shape->walk->work, value, &shape->hint);
 }
 
 static inline void visit(struct shape *shape, struct hsnap_found found, unsigned number)

@@ -93,11 +93,9 @@ bool hsnap_may_point(struct hsnap_work *work, uint64_t value, hsnap_dtype_id typ
 	if (b == HSNAP_NO_BLOCK)
 		return hsnap_target_module(work->target, value) != NULL;
 	const struct hsnap_claim *claim = &work->claims[b];
-	uint64_t start = hsnap_object_start(work, b), room = hsnap_object_room(work, b);
-	uint64_t offset = value - start, size = hsnap_dtype(work->symbols, type)->size;
-	if (value % 8 || value < start || size > room || offset > room - size)
+	if (value % 8 || !hsnap_has_room(work, b, value, hsnap_dtype(work->symbols, type)->size))
 		return false;
-	return offset || claim->evidence < HSNAP_EVIDENCE_POINTER || claim->form != HSNAP_FORM_ONE ||
+	return value != hsnap_object_start(work, b) || claim->evidence < HSNAP_EVIDENCE_POINTER || claim->form != HSNAP_FORM_ONE ||
 	       hsnap_starts_with(&work->plans, claim->type, type) || hsnap_starts_with(&work->plans, type, claim->type);
 }
 

@@ -28,10 +28,10 @@ static bool is_inside(struct push *push, uint64_t value, hsnap_dtype_id type)
 	if (b == HSNAP_NO_BLOCK)
 		return false;
 	struct hsnap_part part = { .block = b, .address = value };
-	uint64_t offset = value - hsnap_object_start(work, b), size = hsnap_object_room(work, b);
-	bool found = dtype->size <= size && offset <= size - dtype->size && (offset || dtype->size <= size / 2) &&
+	bool within = value != hsnap_object_start(work, b);
+	bool found = hsnap_has_room(work, b, value, dtype->size) && (within || dtype->size <= hsnap_object_room(work, b) / 2) &&
 		     hsnap_part_counts(work, &part) && hsnap_is_object(work, type, value);
-	push->inside[type] |= found && offset;
+	push->inside[type] |= found && within;
 	return found;
 }
 

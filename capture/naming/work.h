@@ -183,6 +183,20 @@ static inline uint64_t hsnap_object_room(const struct hsnap_work *work, uint32_t
 	return size > header ? size - header : 0;
 }
 
+/* Has the block's object room for so many bytes from an address on?  No for what lies before it. */
+static inline bool hsnap_has_room(const struct hsnap_work *work, uint32_t b, uint64_t address, uint64_t size)
+{
+	uint64_t start = hsnap_object_start(work, b), room = hsnap_object_room(work, b);
+	return address >= start && size <= room && address - start <= room - size;
+}
+
+/* The block whose object begins at the address, or HSNAP_NO_BLOCK.  *hint as in hsnap_block_index_find(). */
+static inline uint32_t hsnap_block_at(const struct hsnap_work *work, uint64_t address, uint32_t *hint)
+{
+	uint32_t b = hsnap_block_index_find(&work->index, address, hint);
+	return b != HSNAP_NO_BLOCK && hsnap_object_start(work, b) == address ? b : HSNAP_NO_BLOCK;
+}
+
 /* Where the bytes of the object end that are in use; all that the program asked for, but for a container's body. */
 static inline uint64_t hsnap_live_bytes(const struct hsnap_work *work, uint32_t b)
 {
@@ -204,8 +218,8 @@ static inline bool hsnap_is_head(const struct hsnap_work *work, uint64_t address
 /* Does a container lead to the block as to a node whose value is alive? */
 static inline bool hsnap_is_linked(const struct hsnap_work *work, uint64_t address)
 {
-	uint32_t hint = 0, b = hsnap_block_index_find(&work->index, address, &hint);
-	return b != HSNAP_NO_BLOCK && hsnap_object_start(work, b) == address && work->linked[b / 64] >> (b % 64) & 1;
+	uint32_t hint = 0, b = hsnap_block_at(work, address, &hint);
+	return b != HSNAP_NO_BLOCK && work->linked[b / 64] >> (b % 64) & 1;
 }
 
 /* layouts.c: bitmaps of the types that claims and segments have. */

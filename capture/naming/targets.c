@@ -3,13 +3,11 @@
 #include "capture/naming/claims.h"
 #include "capture/naming/walk.h"
 
-bool hsnap_is_target(struct hsnap_work *work, uint64_t value, hsnap_dtype_id type, uint32_t *hint)
+/* hsnap_is_target() of a value that is not null and lies in block b, or in none. */
+static bool is_target_in(struct hsnap_work *work, uint32_t b, uint64_t value, hsnap_dtype_id type)
 {
 	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
 	bool object = dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION;
-	if (!value)
-		return true;
-	uint32_t b = hsnap_block_index_find(&work->index, value, hint);
 	if (b == HSNAP_NO_BLOCK)
 		return object ? hsnap_target_module(work->target, value) != NULL
 			      : hsnap_target_mapping(work->target, value) != NULL;
@@ -21,6 +19,11 @@ bool hsnap_is_target(struct hsnap_work *work, uint64_t value, hsnap_dtype_id typ
 	if (claim->evidence >= HSNAP_EVIDENCE_RUN)
 		return claim->evidence == HSNAP_EVIDENCE_VTABLE || hsnap_starts_with(&work->plans, claim->type, type);
 	return hsnap_fit(work, b, type) == HSNAP_FORM_ONE;
+}
+
+bool hsnap_is_target(struct hsnap_work *work, uint64_t value, hsnap_dtype_id type, uint32_t *hint)
+{
+	return !value || is_target_in(work, hsnap_block_index_find(&work->index, value, hint), value, type);
 }
 
 /* What a run of objects is checked by. */
@@ -39,8 +42,7 @@ static void check_pointer(void *context, const struct hsnap_found *found)
 	/* Objects may lie inside blocks, behind headers of a garbage collector's. */
 	uint32_t b = hsnap_block_index_find(&check->work->index, found->value, &check->hint);
 	bool inside = b != HSNAP_NO_BLOCK && hsnap_object_start(check->work, b) != found->value;
-	if (!(inside && found->value % 8 == 0) &&
-	    !hsnap_is_target(check->work, found->value, found->type, &check->hint))
+	if (!(inside && found->value % 8 == 0) && !is_target_in(check->work, b, found->value, found->type))
 		check->bad = true;
 	check->used |= b != HSNAP_NO_BLOCK && !inside && hsnap_is_telling(check->work, found->type);
 }

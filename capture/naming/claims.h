@@ -66,6 +66,8 @@ bool hsnap_is_only_code(const struct hsnap_work *work, uint64_t value);
 bool hsnap_is_object(struct hsnap_work *work, hsnap_dtype_id type, uint64_t address);
 /* Is the part's block still without a better name, or the part beyond what that says?  Else it has all that there is to say. */
 bool hsnap_part_counts(const struct hsnap_work *work, const struct hsnap_part *part);
+/* Does it count, and may all telling pointers of the object there? */
+bool hsnap_part_stands(struct hsnap_work *work, const struct hsnap_part *part);
 
 /* outer.c: does a type have a member of the other there, be it a member's? */
 bool hsnap_has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap_dtype_id member, uint64_t offset);

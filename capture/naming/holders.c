@@ -211,7 +211,7 @@ static void walk_parts(struct search *search)
 	struct hsnap_work *work = search->work;
 	for (size_t i = 0; i < work->parts.num && !search->failed; i++) {
 		const struct hsnap_part *part = &work->parts.items[i];
-		if (!hsnap_part_counts(work, part) || !hsnap_is_object(work, part->type, part->address))
+		if (!hsnap_part_stands(work, part))
 			continue;
 		search->place = (struct hsnap_holder){ .kind = HSNAP_HOLDER_MEMBER, .a = part->type };
 		search->sure = part->sure;

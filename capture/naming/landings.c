@@ -175,7 +175,7 @@ static void find_containers(struct land *land)
 		const struct hsnap_part *part = &work->parts.items[i];
 		land->place = part->block;
 		land->part = part->type;
-		if (hsnap_part_counts(work, part) && hsnap_is_object(work, part->type, part->address))
+		if (hsnap_part_stands(work, part))
 			hsnap_walk_object(&walk, part->type, part->address,
 					  part->address + hsnap_dtype(work->symbols, part->type)->size);
 	}

@@ -211,7 +211,7 @@ void hsnap_void_walk(struct hsnap_void_members *members, hsnap_see_target *see, 
 	for (size_t i = 0; i < work->parts.num && !members->failed; i++) {
 		const struct hsnap_part *part = &work->parts.items[i];
 		members->place = part->block;
-		if (slots_of(members, part->type)->num && hsnap_part_counts(work, part) && hsnap_is_object(work, part->type, part->address))
+		if (slots_of(members, part->type)->num && hsnap_part_stands(work, part))
 			walk_place(members, part->type, false, part->address,
 				   part->address + hsnap_dtype(work->symbols, part->type)->size);
 	}

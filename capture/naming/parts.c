@@ -58,7 +58,7 @@ void hsnap_push_walk_parts(struct push *push)
 	hsnap_each_declared(work, &push->declared, add_declared, push);
 	for (; push->walked < work->parts.num && !push->failed; push->walked++) {
 		struct hsnap_part part = work->parts.items[push->walked];
-		if (!hsnap_part_counts(work, &part) || !hsnap_is_object(work, part.type, part.address))
+		if (!hsnap_part_stands(work, &part))
 			continue;
 		push->sure = part.sure;
 		hsnap_walk_object(&push->walk, part.type, part.address, part.address + hsnap_dtype(work->symbols, part.type)->size);

@@ -140,3 +140,8 @@ bool hsnap_part_counts(const struct hsnap_work *work, const struct hsnap_part *p
 	       part->address - hsnap_object_start(work, part->block) >= hsnap_dtype(work->symbols, claim->type)->size &&
 	       !has_typed_tail(work, claim->type);
 }
+
+bool hsnap_part_stands(struct hsnap_work *work, const struct hsnap_part *part)
+{
+	return hsnap_part_counts(work, part) && hsnap_is_object(work, part->type, part->address);
+}

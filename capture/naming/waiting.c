@@ -27,10 +27,10 @@ static bool is_inside(struct push *push, uint64_t value, hsnap_dtype_id type)
 			     ? hsnap_block_index_find(&work->index, value, &push->hint) : HSNAP_NO_BLOCK;
 	if (b == HSNAP_NO_BLOCK)
 		return false;
-	struct hsnap_part part = { .block = b, .address = value };
+	struct hsnap_part part = { .block = b, .address = value, .type = type };
 	bool within = value != hsnap_object_start(work, b);
 	bool found = hsnap_has_room(work, b, value, dtype->size) && (within || dtype->size <= hsnap_object_room(work, b) / 2) &&
-		     hsnap_part_counts(work, &part) && hsnap_is_object(work, type, value);
+		     hsnap_part_stands(work, &part);
 	push->inside[type] |= found && within;
 	return found;
 }

@@ -110,10 +110,10 @@ static bool confirm(struct hsnap_claim *claim, enum hsnap_evidence evidence)
 	/* The user's word is no more than proved: what is exact stays so. */
 	if (evidence <= claim->evidence || (evidence == HSNAP_EVIDENCE_USER && is_exact(claim->evidence)))
 		return false;
-	bool inferred = hsnap_claim_confidence(claim) <= HSNAP_INFERRED;
+	bool sure = hsnap_claim_is_sure(claim);
 	claim->evidence = evidence;
 	claim->conflicts = 0;
-	return inferred && hsnap_claim_confidence(claim) > HSNAP_INFERRED;
+	return !sure && hsnap_claim_is_sure(claim);
 }
 
 /* Remember a claim; false: it was remembered already. */

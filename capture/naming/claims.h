@@ -43,6 +43,12 @@ void hsnap_unname_block(struct hsnap_work *work, uint32_t block);
 /* How sure the claim makes a name: a contested one is inferred at the most. */
 enum hsnap_confidence hsnap_claim_confidence(const struct hsnap_claim *claim);
 
+/* Is the name known, and not only inferred? */
+static inline bool hsnap_claim_is_sure(const struct hsnap_claim *claim)
+{
+	return hsnap_claim_confidence(claim) > HSNAP_INFERRED;
+}
+
 /* The block is the body of a container of which the bytes from `first` to `live` are in use; false: out of memory. */
 bool hsnap_set_live(struct hsnap_work *work, uint32_t block, uint64_t first, uint64_t live);
 
@@ -62,6 +68,10 @@ bool hsnap_may_point(struct hsnap_work *work, uint64_t value, hsnap_dtype_id typ
 bool hsnap_is_telling(const struct hsnap_work *work, hsnap_dtype_id type);
 /* Is it within a module's code, where no object is and no text?  false where its constants may be there as well. */
 bool hsnap_is_only_code(const struct hsnap_work *work, uint64_t value);
+/* Is the struct nothing but pointers to its own like?  The links of a list lead to links. */
+bool hsnap_is_bare_link(struct hsnap_work *work, hsnap_dtype_id type);
+/* What an array of arrays, a few deep, is made of; any other type is itself. */
+hsnap_dtype_id hsnap_element_of(const struct hsnap_symbols *symbols, hsnap_dtype_id type);
 /* May all telling pointers of the object at the address? */
 bool hsnap_is_object(struct hsnap_work *work, hsnap_dtype_id type, uint64_t address);
 /* Is the part's block still without a better name, or the part beyond what that says?  Else it has all that there is to say. */

@@ -22,11 +22,6 @@ static struct vote *vote_of(const struct hsnap_work *work, struct vote *votes, u
 	return stack && stack < work->heap->stacks.num ? &votes[stack] : NULL;
 }
 
-static bool is_sure(const struct hsnap_claim *claim)
-{
-	return hsnap_claim_confidence(claim) > HSNAP_INFERRED;
-}
-
 static bool is_unnamed(const struct hsnap_claim *claim)
 {
 	return claim->evidence < HSNAP_EVIDENCE_CONSENSUS;
@@ -41,7 +36,7 @@ static void choose(const struct hsnap_work *work, struct vote *votes)
 		if (!vote)
 			continue;
 		vote->unnamed |= is_unnamed(claim);
-		if (!is_sure(claim))
+		if (!hsnap_claim_is_sure(claim))
 			continue;
 		if (!vote->lead)
 			vote->type = claim->type;
@@ -57,7 +52,7 @@ static void count(const struct hsnap_work *work, struct vote *votes)
 	for (uint32_t b = 0; b < work->num_blocks; b++) {
 		const struct hsnap_claim *claim = &work->claims[b];
 		struct vote *vote = vote_of(work, votes, b);
-		if (!vote || !vote->unnamed || !is_sure(claim))
+		if (!vote || !vote->unnamed || !hsnap_claim_is_sure(claim))
 			continue;
 		vote->total++;
 		vote->agree += claim->form == HSNAP_FORM_ONE && claim->type == vote->type;

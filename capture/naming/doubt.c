@@ -46,10 +46,7 @@ static bool is_contested(const struct hsnap_claim *claim)
 static bool says_so(struct hsnap_work *work, uint32_t b, const struct hsnap_found *found)
 {
 	const struct hsnap_claim *claim = &work->claims[b];
-	hsnap_dtype_id type = found->type;
-	for (unsigned depth = 0; depth < 8 && hsnap_dtype(work->symbols, type)->kind == HSNAP_DTYPE_ARRAY; depth++)
-		type = hsnap_dtype(work->symbols, type)->target;
-	return claim->type == work->plans.same[type];
+	return claim->type == work->plans.same[hsnap_element_of(work->symbols, found->type)];
 }
 
 static void visit(void *context, const struct hsnap_found *found)
@@ -97,7 +94,7 @@ static void clear_up(struct doubt *doubt)
 	for (size_t i = 0; i < work->segments.num; i++)
 		hsnap_walk_segment(&doubt->walk, &work->segments.items[i]);
 	for (uint32_t b = 0; b < work->num_blocks && !doubt->failed; b++)
-		if (!doubt->marks[b] && hsnap_claim_confidence(&work->claims[b]) > HSNAP_INFERRED)
+		if (!doubt->marks[b] && hsnap_claim_is_sure(&work->claims[b]))
 			hsnap_walk_block(&doubt->walk, b);
 	drain(doubt);
 }

@@ -188,7 +188,7 @@ static void walk_blocks(struct search *search, bool exact)
 		if ((claim->evidence >= HSNAP_EVIDENCE_SITE) != exact)
 			continue;
 		search->place = hsnap_place_of_block(work, b);
-		search->sure = hsnap_claim_confidence(claim) > HSNAP_INFERRED;
+		search->sure = hsnap_claim_is_sure(claim);
 		hsnap_walk_block(&search->walk, b);
 	}
 }

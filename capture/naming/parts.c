@@ -5,16 +5,6 @@
 
 #define MAX_PARTS ((size_t)1 << 20)
 
-/* Is it nothing but pointers to its own like?  The links of a list lead to links. */
-static bool is_link(struct push *push, hsnap_dtype_id type)
-{
-	const struct hsnap_plan *plan = hsnap_plan_of(&push->work->plans, type);
-	for (uint32_t i = 0; i < plan->num; i++)
-		if (plan->slots[i].type != type)
-			return false;
-	return plan->num && plan->words * 8 >= hsnap_dtype(push->work->symbols, type)->size;
-}
-
 /*
  * An object within a block, or one at its start that is smaller: it has no name to give, but pointers
  * that are as good as any.
@@ -27,7 +17,7 @@ void hsnap_push_note_part(struct push *push, uint32_t b, hsnap_dtype_id type, ui
 	bool is_new;
 	part.type = work->plans.same[type];
 	if (dtype->kind != HSNAP_DTYPE_STRUCT || !dtype->size || address % 8 || !hsnap_part_counts(work, &part) ||
-	    !hsnap_has_room(work, b, address, dtype->size) || is_link(push, type))
+	    !hsnap_has_room(work, b, address, dtype->size) || hsnap_is_bare_link(work, type))
 		return;
 	if (work->parts.num >= MAX_PARTS) {
 		push->cut = true;

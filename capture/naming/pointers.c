@@ -54,10 +54,8 @@ static void push_object(struct push *push, uint32_t b, hsnap_dtype_id type, enum
 /* A pointer to one object or a run of them, which stands at an address or none; an array type stands for its elements. */
 void hsnap_push_pointer(struct push *push, uint32_t b, hsnap_dtype_id type, uint64_t at, enum hsnap_evidence evidence)
 {
-	const struct hsnap_symbols *symbols = push->work->symbols;
-	for (unsigned depth = 0; depth < 8 && hsnap_dtype(symbols, type)->kind == HSNAP_DTYPE_ARRAY; depth++)
-		type = hsnap_dtype(symbols, type)->target;
-	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
+	type = hsnap_element_of(push->work->symbols, type);
+	const struct hsnap_dtype *dtype = hsnap_dtype(push->work->symbols, type);
 	if (dtype->kind == HSNAP_DTYPE_POINTER)
 		hsnap_push_wait(push, b, type, at);
 	else if (dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION)

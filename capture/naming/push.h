@@ -70,7 +70,7 @@ struct push {
 
 static inline bool hsnap_push_is_sure(const struct push *push, uint32_t b)
 {
-	return hsnap_claim_confidence(&push->work->claims[b]) > HSNAP_INFERRED;
+	return hsnap_claim_is_sure(&push->work->claims[b]);
 }
 
 /* push.c */

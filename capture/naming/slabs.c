@@ -123,7 +123,7 @@ static bool add_object(struct group *group, hsnap_dtype_id type, uint64_t at, bo
 static bool find_kinds(struct group *group)
 {
 	const struct hsnap_claim *claim = &group->work->claims[group->block];
-	if (group->first && !add_object(group, group->first, 0, hsnap_claim_confidence(claim) > HSNAP_INFERRED))
+	if (group->first && !add_object(group, group->first, 0, hsnap_claim_is_sure(claim)))
 		return false;
 	for (size_t i = 0; i < group->num; i++)
 		if (!add_object(group, part_of(group, i)->type, offset_of(group, part_of(group, i)), part_of(group, i)->sure))
@@ -351,14 +351,10 @@ static bool take_declared(struct hsnap_work *work)
 
 #define MOST_LINKS (1u << 22) /* that are followed in all */
 
-/* A struct that is nothing but pointers to its like, the first at its start. */
+/* One that has a pointer to its like at its start. */
 static bool is_link(struct hsnap_work *work, hsnap_dtype_id type)
 {
-	const struct hsnap_plan *plan = hsnap_plan_of(&work->plans, type);
-	for (uint32_t i = 0; i < plan->num; i++)
-		if (work->plans.same[plan->slots[i].type] != type)
-			return false;
-	return plan->num && !plan->slots[0].offset && plan->words * 8 >= hsnap_dtype(work->symbols, type)->size;
+	return hsnap_is_bare_link(work, type) && !hsnap_plan_of(&work->plans, type)->slots[0].offset;
 }
 
 static struct hsnap_slab *slab_in_order(struct hsnap_work *work, uint32_t b)

@@ -3,6 +3,8 @@
 #include "capture/naming/claims.h"
 #include "capture/naming/walk.h"
 
+#define MAX_ARRAYS 8 /* one in the other */
+
 /* hsnap_is_target() of a value that is not null and lies in block b, or in none. */
 static bool is_target_in(struct hsnap_work *work, uint32_t b, uint64_t value, hsnap_dtype_id type)
 {
@@ -71,6 +73,22 @@ bool hsnap_is_telling(const struct hsnap_work *work, hsnap_dtype_id type)
 	return kind == HSNAP_DTYPE_STRUCT || kind == HSNAP_DTYPE_UNION || kind == HSNAP_DTYPE_FUNCTION;
 }
 
+bool hsnap_is_bare_link(struct hsnap_work *work, hsnap_dtype_id type)
+{
+	const struct hsnap_plan *plan = hsnap_plan_of(&work->plans, type);
+	for (uint32_t i = 0; i < plan->num; i++)
+		if (work->plans.same[plan->slots[i].type] != work->plans.same[type])
+			return false;
+	return plan->num && plan->words * 8 >= hsnap_dtype(work->symbols, type)->size;
+}
+
+hsnap_dtype_id hsnap_element_of(const struct hsnap_symbols *symbols, hsnap_dtype_id type)
+{
+	for (unsigned depth = 0; depth < MAX_ARRAYS && hsnap_dtype(symbols, type)->kind == HSNAP_DTYPE_ARRAY; depth++)
+		type = hsnap_dtype(symbols, type)->target;
+	return type;
+}
+
 /* Code that was made at run time lies in mappings of its own. */
 static bool is_code(const struct hsnap_work *work, uint64_t value)
 {
@@ -124,9 +142,7 @@ static bool has_typed_tail(const struct hsnap_work *work, hsnap_dtype_id type)
 	if (!(dtype->flags & HSNAP_DTYPE_FLEXIBLE) || !dtype->num_members)
 		return false;
 	hsnap_dtype_id last = work->symbols->members.items[dtype->first_member + dtype->num_members - 1].type;
-	for (unsigned depth = 0; depth < 8 && hsnap_dtype(work->symbols, last)->kind == HSNAP_DTYPE_ARRAY; depth++)
-		last = hsnap_dtype(work->symbols, last)->target;
-	uint8_t kind = hsnap_dtype(work->symbols, last)->kind;
+	uint8_t kind = hsnap_dtype(work->symbols, hsnap_element_of(work->symbols, last))->kind;
 	return kind != HSNAP_DTYPE_BYTE && kind != HSNAP_DTYPE_SCALAR;
 }
 

@@ -203,6 +203,15 @@ static bool is_library(const char *name)
 	return !strncmp(name, "std::", 5) || !strncmp(name, "__gnu_cxx::", 11) || is_indices(name);
 }
 
+static void add_sole_member(struct hsnap_convert *convert, hsnap_dtype_id id, struct hsnap_member member)
+{
+	struct hsnap_type *type = &convert->snapshot->types.items[convert->ids[id]];
+	type->first_member = (uint32_t)convert->snapshot->members.num;
+	type->num_members = 1;
+	if (!hsnap_vec_push(&convert->snapshot->members, member))
+		convert->failed = true;
+}
+
 /* Storage that is declared as bytes has one member: what it holds. */
 static bool add_stored(struct hsnap_convert *convert, hsnap_dtype_id id)
 {
@@ -212,12 +221,7 @@ static bool add_stored(struct hsnap_convert *convert, hsnap_dtype_id id)
 	hsnap_dtype_id stored = holds ? hsnap_type_argument(convert->symbols, id, 0) : 0;
 	if (!stored || hsnap_dtype(convert->symbols, stored)->size > hsnap_dtype(convert->symbols, id)->size)
 		return false;
-	struct hsnap_member member = { .type = create(convert, stored, true, 0) };
-	struct hsnap_type *type = &convert->snapshot->types.items[convert->ids[id]];
-	type->first_member = (uint32_t)convert->snapshot->members.num;
-	type->num_members = 1;
-	if (!hsnap_vec_push(&convert->snapshot->members, member))
-		convert->failed = true;
+	add_sole_member(convert, id, (struct hsnap_member){ .type = create(convert, stored, true, 0) });
 	return true;
 }
 
@@ -231,11 +235,7 @@ static bool add_text(struct hsnap_convert *convert, hsnap_dtype_id id)
 	    !hsnap_find_field(convert->symbols, id, library->fields[0], &member.offset, &pointer))
 		return false;
 	member.type = create(convert, pointer, true, 0);
-	struct hsnap_type *type = &convert->snapshot->types.items[convert->ids[id]];
-	type->first_member = (uint32_t)convert->snapshot->members.num;
-	type->num_members = 1;
-	if (!hsnap_vec_push(&convert->snapshot->members, member))
-		convert->failed = true;
+	add_sole_member(convert, id, member);
 	return true;
 }
 

@@ -59,7 +59,7 @@ void hsnap_push_pointer(struct push *push, uint32_t b, hsnap_dtype_id type, uint
 	if (dtype->kind == HSNAP_DTYPE_POINTER)
 		hsnap_push_wait(push, b, type, at);
 	else if (dtype->kind == HSNAP_DTYPE_STRUCT || dtype->kind == HSNAP_DTYPE_UNION)
-		push_object(push, b, type, push->sure ? evidence : HSNAP_EVIDENCE_FOLLOWED);
+		push_object(push, b, type, hsnap_push_evidence(push, evidence));
 }
 
 /* Of a node it is proved that it is one: it may lie in a block that was left over larger. */
@@ -71,7 +71,7 @@ static void push_node(struct push *push, uint32_t b, hsnap_dtype_id type)
 	bool larger = !hsnap_is_requested(push->work, block) && dtype->kind == HSNAP_DTYPE_STRUCT && dtype->size &&
 		      usable >= dtype->size && usable - dtype->size < HSNAP_MOST_SLACK;
 	if (larger)
-		hsnap_push_claim(push, b, type, HSNAP_FORM_ONE, push->sure ? HSNAP_EVIDENCE_CONTAINER : HSNAP_EVIDENCE_FOLLOWED);
+		hsnap_push_claim(push, b, type, HSNAP_FORM_ONE, hsnap_push_evidence(push, HSNAP_EVIDENCE_CONTAINER));
 	else
 		hsnap_push_pointer(push, b, type, 0, HSNAP_EVIDENCE_CONTAINER);
 }
@@ -88,6 +88,16 @@ static void push_linked(struct push *push, uint32_t b, hsnap_dtype_id type)
 	hsnap_push_enqueue(push, b);
 }
 
+/* A claim, and where it is believed, which of its bytes are in use. */
+static void claim_live(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_form form, enum hsnap_evidence evidence,
+		       uint64_t first, uint64_t live)
+{
+	hsnap_push_claim(push, b, type, form, evidence);
+	const struct hsnap_claim *now = &push->work->claims[b];
+	if (now->form == form && now->type == push->work->plans.same[type] && !hsnap_set_live(push->work, b, first, live))
+		push->failed = true;
+}
+
 /* A container's body; bytes and scalars are told apart by their holders later. */
 static void push_body(struct push *push, uint32_t b, const struct hsnap_found *found)
 {
@@ -95,18 +105,14 @@ static void push_body(struct push *push, uint32_t b, const struct hsnap_found *f
 	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, found->type);
 	enum hsnap_form form = dtype->kind == HSNAP_DTYPE_BYTE || dtype->kind == HSNAP_DTYPE_SCALAR ? HSNAP_FORM_BYTES
 													   : HSNAP_FORM_RUN;
-	enum hsnap_evidence evidence = push->sure ? HSNAP_EVIDENCE_CONTAINER : HSNAP_EVIDENCE_FOLLOWED;
+	enum hsnap_evidence evidence = hsnap_push_evidence(push, HSNAP_EVIDENCE_CONTAINER);
 	if (!dtype->size)
 		return;
 	if (found->live > work->heap->blocks.items[b].usable) {
 		hsnap_reject_claim(work, b, found->type, form, evidence, HSNAP_VERDICT_SIZE);
 		return;
 	}
-	hsnap_push_claim(push, b, found->type, form, evidence);
-	const struct hsnap_claim *now = &work->claims[b];
-	if (now->form == form && now->type == work->plans.same[found->type] &&
-	    !hsnap_set_live(work, b, found->first, found->live))
-		push->failed = true;
+	claim_live(push, b, found->type, form, evidence, found->first, found->live);
 }
 
 /* A declared pointer to the very block shows that this one has no header. */
@@ -145,7 +151,7 @@ static bool push_array(struct push *push, uint32_t b, const struct hsnap_found *
 	struct hsnap_work *work = push->work;
 	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, found->type);
 	bool requested = hsnap_is_requested(work, &work->heap->blocks.items[b]);
-	enum hsnap_evidence evidence = push->sure ? HSNAP_EVIDENCE_CONTAINER : HSNAP_EVIDENCE_FOLLOWED;
+	enum hsnap_evidence evidence = hsnap_push_evidence(push, HSNAP_EVIDENCE_CONTAINER);
 	uint64_t start = hsnap_object_start(work, b), room = hsnap_object_room(work, b), each = dtype->size, num;
 	uint64_t head = found->value - start, most = requested ? 1 : HSNAP_MOST_SLACK;
 	if ((dtype->kind != HSNAP_DTYPE_STRUCT && dtype->kind != HSNAP_DTYPE_POINTER) || !each || found->value < start || room < each)
@@ -163,11 +169,7 @@ static bool push_array(struct push *push, uint32_t b, const struct hsnap_found *
 	if ((head != 8 && head != 16) || !hsnap_window_word(&push->counts, found->value - 8, &num) || !num ||
 	    num > (room - head) / each || room - head - num * each >= most)
 		return false;
-	hsnap_push_claim(push, b, found->type, HSNAP_FORM_RUN, evidence);
-	const struct hsnap_claim *now = &work->claims[b];
-	if (now->form == HSNAP_FORM_RUN && now->type == work->plans.same[found->type] &&
-	    !hsnap_set_live(work, b, head, head + num * each))
-		push->failed = true;
+	claim_live(push, b, found->type, HSNAP_FORM_RUN, evidence, head, head + num * each);
 	return true;
 }
 

@@ -73,6 +73,12 @@ static inline bool hsnap_push_is_sure(const struct push *push, uint32_t b)
 	return hsnap_claim_is_sure(&push->work->claims[b]);
 }
 
+/* What a place that is walked says, by how well it is known itself. */
+static inline enum hsnap_evidence hsnap_push_evidence(const struct push *push, enum hsnap_evidence evidence)
+{
+	return push->sure ? evidence : HSNAP_EVIDENCE_FOLLOWED;
+}
+
 /* push.c */
 /* What it leads to is to be seen, or seen again. */
 void hsnap_push_enqueue(struct push *push, uint32_t b);

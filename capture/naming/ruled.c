@@ -83,7 +83,7 @@ static void declare_pool(struct push *push, uint32_t b, const struct hsnap_found
 void hsnap_push_user(struct push *push, uint32_t b, const struct hsnap_found *found)
 {
 	struct hsnap_work *work = push->work;
-	enum hsnap_evidence evidence = push->sure ? HSNAP_EVIDENCE_USER : HSNAP_EVIDENCE_FOLLOWED;
+	enum hsnap_evidence evidence = hsnap_push_evidence(push, HSNAP_EVIDENCE_USER);
 	if (!begin_behind(work, b, found) || !hsnap_push_is_start(work, b, found->value)) {
 		hsnap_push_note_part(push, b, found->type, found->value);
 		return;

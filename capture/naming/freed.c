@@ -239,7 +239,7 @@ static bool add_page(struct freed *freed, uint32_t b, hsnap_dtype_id type, uint6
 		if (next < last && freed->free.items[next] == at)
 			next++;
 		else if (!is_blank(freed, at, size) && hsnap_is_object(work, type, at))
-			slab.items[p / 64] |= (uint64_t)1 << p % 64, slab.num_items++;
+			hsnap_slab_add(&slab, p);
 	}
 	return slab.items && hsnap_add_declared(work, &slab);
 }

@@ -76,12 +76,9 @@ bool hsnap_declare_pool(struct hsnap_work *work, uint32_t b, const struct hsnap_
 				   .evidence = HSNAP_EVIDENCE_USER, .num = (uint32_t)((room - layout->first) / stride) };
 	slab.size = hsnap_dtype(work->symbols, layout->type)->flags & HSNAP_DTYPE_FLEXIBLE ? stride : size;
 	slab.items = calloc(slab.num / 64 + 1, sizeof(*slab.items));
-	for (uint32_t p = 0; p < slab.num && slab.items; p++) {
-		if (!is_live(work, layout, start + slab.first + p * stride))
-			continue;
-		slab.items[p / 64] |= (uint64_t)1 << p % 64;
-		slab.num_items++;
-	}
+	for (uint32_t p = 0; p < slab.num && slab.items; p++)
+		if (is_live(work, layout, start + slab.first + p * stride))
+			hsnap_slab_add(&slab, p);
 	return slab.items && hsnap_add_declared(work, &slab);
 }
 
@@ -92,7 +89,7 @@ void hsnap_each_declared(struct hsnap_work *work, size_t *taken,
 		const struct hsnap_slab slab = work->declared.items[*taken];
 		uint64_t start = hsnap_object_start(work, slab.block) + slab.first;
 		for (uint32_t p = 0; p < slab.num; p++)
-			if (slab.items[p / 64] >> p % 64 & 1)
+			if (hsnap_slab_has(&slab, p))
 				add(context, &slab, start + p * slab.stride);
 	}
 }
@@ -109,8 +106,7 @@ uint32_t hsnap_slab_place(const struct hsnap_slab *slab, uint64_t offset)
 	if (offset < slab->first)
 		return UINT32_MAX;
 	uint64_t place = (offset - slab->first) / slab->stride;
-	if (place >= slab->num || (offset - slab->first) % slab->stride >= slab->size ||
-	    !(slab->items[place / 64] >> place % 64 & 1))
+	if (place >= slab->num || (offset - slab->first) % slab->stride >= slab->size || !hsnap_slab_has(slab, place))
 		return UINT32_MAX;
 	return (uint32_t)place;
 }

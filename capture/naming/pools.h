@@ -19,6 +19,19 @@ static inline uint64_t hsnap_pool_stride(uint64_t size, unsigned rounding)
 	return (size + units[rounding] - 1) & ~(units[rounding] - 1);
 }
 
+/* Is an object seen at a place (below slab->num)? */
+static inline bool hsnap_slab_has(const struct hsnap_slab *slab, uint64_t place)
+{
+	return slab->items[place / 64] >> place % 64 & 1;
+}
+
+/* From now on one is. */
+static inline void hsnap_slab_add(struct hsnap_slab *slab, uint64_t place)
+{
+	slab->num_items += !hsnap_slab_has(slab, place);
+	slab->items[place / 64] |= (uint64_t)1 << place % 64;
+}
+
 /* Where the objects of a pool stand, as the user says. */
 struct hsnap_pool_layout {
 	hsnap_dtype_id type;  /* of the objects: a struct that has a size */

@@ -215,22 +215,15 @@ static bool choose(struct slabs *slabs, const struct group *group, const struct 
 	return true;
 }
 
-static bool get_bit(const uint64_t *bits, uint64_t bit)
-{
-	return bits[bit / 64] >> bit % 64 & 1;
-}
-
 static void set_item(struct hsnap_slab *slab, uint64_t place)
 {
-	if (place >= slab->num || get_bit(slab->items, place))
-		return;
-	slab->items[place / 64] |= (uint64_t)1 << place % 64;
-	slab->num_items++;
+	if (place < slab->num)
+		hsnap_slab_add(slab, place);
 }
 
 static void drop_item(struct hsnap_slab *slab, uint64_t place)
 {
-	if (place >= slab->num || !get_bit(slab->items, place))
+	if (place >= slab->num || !hsnap_slab_has(slab, place))
 		return;
 	slab->items[place / 64] &= ~((uint64_t)1 << place % 64);
 	slab->num_items--;

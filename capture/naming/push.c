@@ -52,7 +52,8 @@ void hsnap_push_enqueue(struct push *push, uint32_t b)
 	fetch_early(push->work, b);
 }
 
-void hsnap_push_claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_form form, enum hsnap_evidence evidence)
+void hsnap_push_claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_form form,
+		      enum hsnap_evidence evidence)
 {
 	if (hsnap_claim_block(push->work, b, type, form, evidence))
 		hsnap_push_enqueue(push, b);

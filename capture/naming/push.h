@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * push.h - types on their way along declared pointers: what push.c shares with pointers.c, waiting.c, parts.c, ruled.c and
- * rounds.c, and nobody else.
+ * push.h - types on their way along declared pointers: what push.c shares with pointers.c, waiting.c, parts.c,
+ * ruled.c and rounds.c, and nobody else.
  *
  * Blocks are numbers as everywhere in capture/naming, types those of work->symbols.  What cannot be kept makes
  * push->failed true, and the walk ends early.
@@ -83,7 +83,8 @@ static inline enum hsnap_evidence hsnap_push_evidence(const struct push *push, e
 /* What it leads to is to be seen, or seen again. */
 void hsnap_push_enqueue(struct push *push, uint32_t b);
 /* As hsnap_claim_block(); what comes of it is put on the work list. */
-void hsnap_push_claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_form form, enum hsnap_evidence evidence);
+void hsnap_push_claim(struct push *push, uint32_t b, hsnap_dtype_id type, enum hsnap_form form,
+		      enum hsnap_evidence evidence);
 /* Has it been asked before, for this block and type?  From now on it has.  what: HSNAP_SEEN_… */
 bool hsnap_push_seen_before(struct push *push, uint32_t b, int what, hsnap_dtype_id type);
 void hsnap_push_walk_block(struct push *push, uint32_t b);

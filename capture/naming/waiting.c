@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * waiting.c - blocks that wait until all that is plain has been said: pointers to pointers lead to them, or they are a little
- * larger than what a pointer says.
+ * waiting.c - blocks that wait until all that is plain has been said: pointers to pointers lead to them, or they
+ * are a little larger than what a pointer says.
  */
 #include "capture/naming/push.h"
 

@@ -36,7 +36,7 @@ static enum hsnap_code refuse_name(const char *name, struct hsnap_error *err)
 	hsnap_fail(err, HSNAP_NOT_FOUND, 0, "cannot use the types '%s': none of that name come with heapsnap", name);
 	if (!access(name, R_OK))
 		return hsnap_hint(err, HSNAP_NOT_FOUND, "the file here: --types ./%s", name);
-	return hsnap_hint(err, HSNAP_NOT_FOUND, "lua5.4 and redis7.0 do; a file of your own is named with a slash: --types ./FILE");
+	return hsnap_hint(err, HSNAP_NOT_FOUND, "there are " HSNAP_TYPES_SHIPPED "; a file of your own is named with a slash: --types ./FILE");
 }
 
 /* All of a file, up to one byte more than may be. */

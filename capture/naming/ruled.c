@@ -4,7 +4,7 @@
 #include "capture/naming/push.h"
 #include "snapshot/base/pages.h"
 
-/* An object that the user says to have a header in front: the block is taken to be so, if nothing else was said of it. */
+/* An object that the user says to have a header in front: the block is taken to be so, unless more is said of it. */
 static bool begin_behind(struct hsnap_work *work, uint32_t b, const struct hsnap_found *found)
 {
 	if (!found->header || found->value - found->header != work->heap->blocks.items[b].address)
@@ -26,8 +26,8 @@ static bool has_extra(const struct hsnap_work *work, uint32_t b, uint64_t size, 
 /* Has a block room for just so many objects, whatever the number?  Of small ones it always has. */
 static bool is_multiple(const struct hsnap_work *work, uint32_t b, uint64_t each)
 {
-	uint64_t room = hsnap_object_room(work, b), rest = each ? room % each : room;
-	return each && room >= each && rest < (hsnap_most_rest(work, b) == HSNAP_MOST_SLACK ? HSNAP_LEAST_REST : hsnap_most_rest(work, b));
+	uint64_t room = hsnap_object_room(work, b), rest = each ? room % each : room, most = hsnap_most_rest(work, b);
+	return each && room >= each && rest < (most == HSNAP_MOST_SLACK ? HSNAP_LEAST_REST : most);
 }
 
 /* In what way the block is what the user says; NONE: its size says that it is not. */

@@ -70,13 +70,27 @@ static bool has_plain_start(struct hsnap_work *work, hsnap_dtype_id type)
 	return true;
 }
 
+/* What the only list that a member can be the head of has in it; 0: it can be none's. */
+static hsnap_dtype_id listed_by(const struct freed *freed, const struct hsnap_void_member *member)
+{
+	hsnap_dtype_id type = member->num == 1 ? freed->members.candidates.items[member->first] : 0;
+	return type && has_plain_start(freed->work, type) ? type : 0;
+}
+
+/* Most programs have no such member, and need not be walked. */
+static bool may_have_lists(const struct freed *freed)
+{
+	for (size_t i = 0; i < freed->members.items.num; i++)
+		if (listed_by(freed, &freed->members.items.items[i]))
+			return true;
+	return false;
+}
+
 static void see_head(void *context, uint32_t member, const struct hsnap_void_target *target)
 {
 	struct freed *freed = context;
-	const struct hsnap_void_member *m = &freed->members.items.items[member];
-	hsnap_dtype_id type = m->num == 1 ? freed->members.candidates.items[m->first] : 0;
-	if (!type || !may_be_page(freed->work, target->block) || !has_plain_start(freed->work, type) ||
-	    freed->lists.num >= MOST_LISTS)
+	hsnap_dtype_id type = listed_by(freed, &freed->members.items.items[member]);
+	if (!type || !may_be_page(freed->work, target->block) || freed->lists.num >= MOST_LISTS)
 		return;
 	if (!hsnap_vec_push(&freed->lists, (struct list){ freed->members.place, type, target->address }))
 		freed->failed = true;
@@ -272,7 +286,7 @@ enum hsnap_code hsnap_find_freed(struct hsnap_work *work, struct hsnap_error *er
 	hsnap_auto(freed_deinit) struct freed freed = { .work = work, .steps = MOST_STEPS };
 	hsnap_window_init(&freed.reader, work->target);
 	bool done = hsnap_void_members_init(&freed.members, work);
-	if (done)
+	if (done && may_have_lists(&freed))
 		hsnap_void_walk(&freed.members, see_head, &freed);
 	for (size_t i = 0; i < freed.lists.num && done; i++)
 		freed.lists.items[i].good = follow(&freed, &freed.lists.items[i]);

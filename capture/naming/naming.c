@@ -95,16 +95,22 @@ static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
 	return work->symbols && !work->aliases ? hsnap_no_memory(err) : HSNAP_OK;
 }
 
+static const struct {
+	const char *part; /* what it is a part of: as in docs/performance.md */
+	enum hsnap_code (*run)(struct hsnap_work *work, struct hsnap_error *err);
+} steps[] = {
+	{ "roots", prepare }, { "roots", hsnap_copy_modules }, { "roots", hsnap_copy_stacks }, { "roots", hsnap_find_segments },
+	{ "sites", hsnap_find_headers }, { "sites", hsnap_claim_sites }, { "classes", hsnap_claim_vtables },
+	{ "push", hsnap_push_types }, { "doubt", hsnap_spread_doubt }, { "doubt", hsnap_user_notes },
+	{ "scan", hsnap_make_layouts }, { "scan", hsnap_scan_roots }, { "scan", hsnap_name_segments },
+	{ "holders", hsnap_find_holders }, { "scan", hsnap_scan_blocks }, { "labels", hsnap_assign_types },
+};
+
 static enum hsnap_code run(struct hsnap_work *work, struct hsnap_error *err)
 {
-	static enum hsnap_code (*const steps[])(struct hsnap_work *, struct hsnap_error *) = {
-		prepare, hsnap_copy_modules, hsnap_copy_stacks, hsnap_find_segments, hsnap_find_headers,
-		hsnap_claim_sites, hsnap_claim_vtables, hsnap_push_types, hsnap_spread_doubt, hsnap_user_notes, hsnap_make_layouts,
-		hsnap_scan_roots, hsnap_name_segments, hsnap_find_holders, hsnap_scan_blocks,
-		hsnap_assign_types,
-	};
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
-		enum hsnap_code code = steps[i](work, err);
+		hsnap_naming_begin(work, steps[i].part);
+		enum hsnap_code code = steps[i].run(work, err);
 		if (code)
 			return code;
 	}
@@ -115,21 +121,32 @@ enum hsnap_code hsnap_name_and_connect(const struct hsnap_target *target, const 
 				       const struct hsnap_roots *roots, struct hsnap_symbols *symbols,
 				       const struct hsnap_rules *rules, struct hsnap_snapshot *snapshot, struct hsnap_error *err)
 {
+	return hsnap_name_watched(target, heap, roots, symbols, rules, NULL, snapshot, err);
+}
+
+enum hsnap_code hsnap_name_watched(const struct hsnap_target *target, const struct hsnap_heap *heap, const struct hsnap_roots *roots,
+				   struct hsnap_symbols *symbols, const struct hsnap_rules *rules,
+				   const struct hsnap_naming_watch *watch, struct hsnap_snapshot *snapshot, struct hsnap_error *err)
+{
 	struct hsnap_user user = { 0 };
 	hsnap_auto(work_deinit) struct hsnap_work work = {
 		.target = target, .heap = heap, .roots = roots, .symbols = symbols, .snapshot = snapshot,
+		.watch = watch,
 	};
 	snapshot->facts.basis = heap->requested_known ? HSNAP_BASIS_REQUESTED : HSNAP_BASIS_USABLE;
 	snapshot->facts.epoch_start = heap->epoch_start;
 	enum hsnap_code code = rules && rules->rules.num ? prepare_user(&work, &user, rules, symbols, err) : HSNAP_OK;
+	hsnap_naming_begin(&work, "classes");
 	if (!code)
 		code = hsnap_find_classes(&work, symbols, err);
+	hsnap_naming_begin(&work, "plans");
 	if (!code && symbols && !hsnap_know_glib(symbols, target))
 		code = hsnap_no_memory(err);
 	if (!code && !hsnap_plans_init(&work.plans, symbols))
 		code = hsnap_no_memory(err);
 	if (!code)
 		code = run(&work, err);
+	hsnap_naming_begin(&work, "summary");
 	if (!code)
 		code = hsnap_snapshot_mark(snapshot, err);
 	if (!code)

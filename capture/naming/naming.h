@@ -30,6 +30,18 @@ HSNAP_CHECKED enum hsnap_code hsnap_name_and_connect(const struct hsnap_target *
 						     struct hsnap_snapshot *snapshot,
 						     struct hsnap_error *err);
 
+/* Who wants to know what naming is at, to measure it. */
+struct hsnap_naming_watch {
+	void (*begin)(void *context, const char *part); /* called as each part of it begins, some several times */
+	void *context;
+};
+
+/* The same, watched; watch may be NULL. */
+HSNAP_CHECKED enum hsnap_code hsnap_name_watched(const struct hsnap_target *target, const struct hsnap_heap *heap,
+						 const struct hsnap_roots *roots, struct hsnap_symbols *symbols,
+						 const struct hsnap_rules *rules, const struct hsnap_naming_watch *watch,
+						 struct hsnap_snapshot *snapshot, struct hsnap_error *err);
+
 /* Bytes of memory that this takes at the most of so many blocks, more than what there is before; `copy`
  * bytes of what is given back on the way.  Three edges a block are counted on. */
 uint64_t hsnap_naming_need(uint64_t num_blocks, uint64_t copy);

@@ -135,10 +135,13 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 			hsnap_push_walk_block(&push, b);
 	hsnap_push_settle(&push);
 	enum hsnap_code code = hsnap_push_take_owned(&push, err);
+	hsnap_naming_begin(work, "kin");
 	if (!code)
 		code = hsnap_push_infer(&push, err);
+	hsnap_naming_begin(work, "landings");
 	if (!code)
 		code = hsnap_push_take_landings(&push, err);
+	hsnap_naming_begin(work, "pools");
 	if (!code)
 		code = hsnap_find_freed(work, err);
 	if (!code)

@@ -119,6 +119,7 @@ struct hsnap_work {
 	const struct hsnap_roots *roots;
 	const struct hsnap_symbols *symbols; /* may be NULL */
 	struct hsnap_snapshot *snapshot;
+	const struct hsnap_naming_watch *watch; /* may be NULL */
 	struct hsnap_block_index index;
 	uint32_t num_blocks;
 	uint8_t *headers;                                    /* one a block: bytes in front of its object; NULL: nowhere any */
@@ -252,6 +253,13 @@ const struct hsnap_frame *hsnap_label_frame(const struct hsnap_work *work, uint3
 static inline bool hsnap_is_requested(const struct hsnap_work *work, const struct hsnap_block *block)
 {
 	return work->heap->requested_known && !(block->flags & HSNAP_BLOCK_NO_RECORD);
+}
+
+/* A part of the work begins. */
+static inline void hsnap_naming_begin(const struct hsnap_work *work, const char *part)
+{
+	if (work->watch)
+		work->watch->begin(work->watch->context, part);
 }
 
 static inline enum hsnap_code hsnap_no_memory(struct hsnap_error *err)

@@ -100,23 +100,33 @@ static const char *open_files(const struct hsnap_module_input *input, struct fil
 	return NULL;
 }
 
+static void begin(const struct hsnap_module_input *input, const char *part)
+{
+	if (input->begin)
+		input->begin(input->context, part);
+}
+
 static enum hsnap_code read_debug_info(struct hsnap_reader *reader, const struct hsnap_module_input *input,
 				       struct hsnap_error *err)
 {
+	begin(input, "index of types");
 	enum hsnap_code code = hsnap_index_units(reader, input, err);
 	if (code)
 		return code;
 	hsnap_locals_walk(reader);
 	hsnap_statics_walk(reader);
 	code = hsnap_unify_units(reader, err);
+	begin(input, "places asked for");
 	if (!code)
 		code = hsnap_pcs_answer(reader, input->asks, input->num_asks, err);
 	if (!code && reader->program) /* results of functions without debug info may be kept in variables that have some */
 		hsnap_symtab_name(reader, input->asks, input->num_asks);
 	if (!code)
 		hsnap_symtab_managers(reader);
+	begin(input, "casts");
 	if (!code)
 		hsnap_casts_find(reader);
+	begin(input, "copies made one");
 	if (!code && input->wanted)
 		hsnap_words_find(reader, input->wanted);
 	return code ? code : hsnap_unify_all(reader, err);

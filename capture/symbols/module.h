@@ -29,6 +29,7 @@ struct hsnap_module_input {
 	 */
 	uint8_t (*get_split)(void *context, uint32_t what, uint32_t attempt, const char *path,
 			     struct hsnap_module_bytes *ret);
+	void (*begin)(void *context, const char *part); /* called as each part of the work begins, to measure it; may be NULL */
 	void *context;
 	const struct hsnap_ask *asks; /* those within the module, sorted */
 	size_t num_asks;

@@ -39,15 +39,16 @@ expect "without room for it: refused" 3 \
 	'^heapsnap: cannot take pid [0-9]+ \(patient\): it could grow by 2[0-9][0-9] MiB, its cgroup has [0-9]+ of [0-9]+ MiB left$' \
 	"$HEAPSNAP" take -p "$service" --freeze clone -o none.snap
 
-# Where that is not asked first, whoever watches ends it.
+# Where that is not asked first, whoever watches ends it.  On a busy machine the copy may be done before the
+# process got to write so much: it goes on at the lowest priority, and once is enough.
 ended=0 round=0
-while [ $round -lt 5 ]; do
-	"$FREEZER" "$service" / clone >freezer.out 2>&1
+while [ $ended -eq 0 ] && [ $round -lt 20 ]; do
+	nice -n 19 "$FREEZER" "$service" / clone >freezer.out 2>&1
 	grep -q '^it wrote so much meanwhile that its cgroup had [0-9]* of [0-9]* MiB left, so the child was ended$' freezer.out &&
 		ended=$((ended + 1))
 	round=$((round + 1))
 done
-if [ $ended -gt 0 ]; then pass "the child was ended in time, $ended of 5"; else fail "the child was ended in time" freezer.out; fi
+if [ $ended -gt 0 ]; then pass "the child was ended in time, by round $round"; else fail "the child was ended in time" freezer.out; fi
 check "no child is left" sh -c '[ -z "$(cat /proc/$0/task/*/children)" ]' "$service"
 exec 7>&-
 read -r line <&8

@@ -298,13 +298,25 @@ static void find_live(struct hsnap_binder *binder, struct hsnap_bound *bound)
 
 /* --- rules --- */
 
+/* Nothing leads to any block: its size has to tell, too. */
+static void check_any(struct hsnap_binder *binder, const struct hsnap_bound *bound)
+{
+	const struct hsnap_rule *rule = binder->rule;
+	if (binder->code || rule->kind != HSNAP_RULE_ANY || !bound->held || rule->extra != HSNAP_NO_EXPR ||
+	    !(hsnap_dtype(binder->symbols, bound->held)->flags & HSNAP_DTYPE_FLEXIBLE))
+		return;
+	const char *name = hsnap_bind_text(binder, rule->held.name);
+	hsnap_bind_refuse(binder, "a '%s' may have any size", name);
+	hsnap_bind_hint(binder, "say how many bytes stand behind it: %s + n", name);
+}
+
 /* One rule for one type: an error is one of this type alone. */
 static void bind_one(struct hsnap_binder *binder, hsnap_dtype_id type)
 {
 	const struct hsnap_rule *rule = binder->rule;
 	struct hsnap_bounds *bounds = binder->bounds;
 	struct hsnap_bound bound = { .rule = (uint32_t)(rule - binder->rules->rules.items), .type = type };
-	if (!type)
+	if (rule->kind == HSNAP_RULE_IS && !type)
 		bound.made = find_made(bounds, rule->type.name);
 	bound.held_made = find_made(bounds, rule->held.name);
 	if (bound.held_made && (rule->held.stars || rule->form != HSNAP_RULE_ONE || rule->at.num || rule->extra != HSNAP_NO_EXPR)) {
@@ -325,6 +337,7 @@ static void bind_one(struct hsnap_binder *binder, hsnap_dtype_id type)
 	bound.step = hsnap_compile(binder, rule->step, &scope);
 	bound.from = hsnap_compile(binder, rule->from, &scope);
 	find_live(binder, &bound);
+	check_any(binder, &bound);
 	for (uint32_t i = 0; i < rule->num_owners; i++)
 		bound.owners |= 1u << (rule->first_owner + i);
 	if (binder->code)
@@ -343,7 +356,7 @@ static void bind_rule(struct hsnap_binder *binder)
 	struct hsnap_type_list list = { 0 };
 	struct hsnap_error first = { 0 }, *err = binder->err;
 	size_t before = binder->bounds->bounds.num;
-	if (rule->kind == HSNAP_RULE_IS && find_made(binder->bounds, rule->type.name)) {
+	if (rule->kind == HSNAP_RULE_ANY || (rule->kind == HSNAP_RULE_IS && find_made(binder->bounds, rule->type.name))) {
 		bind_one(binder, 0);
 		return;
 	}
@@ -453,8 +466,10 @@ static void link_bounds(struct hsnap_binder *binder)
 	bool is_new;
 	for (size_t i = bounds->bounds.num; i-- > 1;) {
 		struct hsnap_bound *bound = &bounds->bounds.items[i];
-		bool is = binder->rules->rules.items[bound->rule].kind == HSNAP_RULE_IS;
-		uint32_t *first = bound->made ? &bounds->made.items[bound->made - 1].first
+		uint8_t kind = binder->rules->rules.items[bound->rule].kind;
+		bool is = kind == HSNAP_RULE_IS;
+		uint32_t *first = kind == HSNAP_RULE_ANY ? &bounds->any
+				  : bound->made ? &bounds->made.items[bound->made - 1].first
 				  : hsnap_keymap_at(is ? &bounds->is : &bounds->holds, (struct hsnap_key){ bound->type, 0 }, &is_new);
 		if (!first) {
 			hsnap_bind_no_memory(binder);

@@ -38,7 +38,7 @@ struct hsnap_program {
 struct hsnap_bound {
 	uint32_t rule;                      /* index into rules->rules */
 	uint32_t next;                      /* of the same type, in the files' order; 0: none */
-	hsnap_dtype_id type;                /* that has the member, or that a pointer is said to lead to; 0: `made` */
+	hsnap_dtype_id type;                /* that has the member, or that a pointer is said to lead to; 0: `made`, or any block */
 	hsnap_dtype_id held;                /* 0: `held_made` */
 	uint32_t made, held_made;           /* 1 + index into made */
 	uint64_t offset, stride, most;      /* of the first pointer in the object; most: pointers, 1 for a plain member */
@@ -76,6 +76,7 @@ struct hsnap_bounds {
 	struct hsnap_vec(struct hsnap_bound_owner) owners;
 	struct hsnap_keymap holds, is;                /* {type} → index into bounds of the first */
 	struct hsnap_keymap owned;                    /* {type} → 1 + index into owners of the first */
+	uint32_t any;                                 /* index into bounds of the first that is about any block, or 0 */
 };
 
 void hsnap_bounds_deinit(struct hsnap_bounds *bounds);

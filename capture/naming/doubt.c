@@ -8,6 +8,7 @@
  * contested, which is usual, this costs one look at each claim.
  */
 #include "capture/naming/claims.h"
+#include "capture/naming/user.h"
 #include "capture/naming/walk.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
@@ -108,12 +109,17 @@ enum hsnap_code hsnap_spread_doubt(struct hsnap_work *work, struct hsnap_error *
 	doubt.marks = hsnap_pages_alloc(work->num_blocks, sizeof(*doubt.marks));
 	if (!doubt.marks)
 		return hsnap_no_memory(err);
-	if (spread(&doubt) && doubt.num)
+	if (work->user)
+		work->user->steps = work->user->most_steps;
+	bool contested = spread(&doubt);
+	if (contested && doubt.num)
 		clear_up(&doubt);
 	if (doubt.failed)
 		return hsnap_no_memory(err);
+	/* Where rules had no steps left, nobody knows how far the doubt would have gone. */
+	bool all = contested && work->user && !work->user->steps;
 	for (uint32_t b = 0; b < work->num_blocks; b++)
-		if (doubt.marks[b])
+		if (doubt.marks[b] || (all && is_pushed(&work->claims[b])))
 			work->claims[b].evidence = HSNAP_EVIDENCE_FOLLOWED;
 	return HSNAP_OK;
 }

@@ -66,6 +66,17 @@ static enum hsnap_code prepare_user(struct hsnap_work *work, struct hsnap_user *
 	return hsnap_bounds_init(&user->bounds, rules, work->target, symbols, err);
 }
 
+/* By all that is looked at: blocks and roots. */
+static uint64_t most_steps(const struct hsnap_work *work)
+{
+	uint64_t bytes = 0;
+	for (uint32_t b = 0; b < work->num_blocks; b++)
+		bytes += work->heap->blocks.items[b].usable;
+	for (size_t i = 0; i < work->roots->areas.num; i++)
+		bytes += work->roots->areas.items[i].size;
+	return hsnap_user_most_steps(bytes);
+}
+
 static bool prepare_marks(struct hsnap_work *work)
 {
 	struct hsnap_user *user = work->user;
@@ -76,6 +87,7 @@ static bool prepare_marks(struct hsnap_work *work)
 	user->counts = calloc(user->bounds.rules->rules.num + 1, sizeof(*user->counts));
 	if (user->bounds.owners.num)
 		user->owned = hsnap_pages_alloc(work->num_blocks, sizeof(*user->owned));
+	user->steps = user->most_steps = most_steps(work);
 	return user->marks && user->counts && (user->owned || !user->bounds.owners.num);
 }
 
@@ -101,9 +113,9 @@ static const struct {
 } steps[] = {
 	{ "roots", prepare }, { "roots", hsnap_copy_modules }, { "roots", hsnap_copy_stacks }, { "roots", hsnap_find_segments },
 	{ "sites", hsnap_find_headers }, { "sites", hsnap_claim_sites }, { "classes", hsnap_claim_vtables },
-	{ "push", hsnap_push_types }, { "doubt", hsnap_spread_doubt }, { "doubt", hsnap_user_notes },
+	{ "push", hsnap_push_types }, { "doubt", hsnap_spread_doubt },
 	{ "scan", hsnap_make_layouts }, { "scan", hsnap_scan_roots }, { "scan", hsnap_name_segments },
-	{ "holders", hsnap_find_holders }, { "scan", hsnap_scan_blocks }, { "labels", hsnap_assign_types },
+	{ "holders", hsnap_find_holders }, { "holders", hsnap_user_notes }, { "scan", hsnap_scan_blocks }, { "labels", hsnap_assign_types },
 };
 
 static enum hsnap_code run(struct hsnap_work *work, struct hsnap_error *err)

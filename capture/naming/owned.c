@@ -85,11 +85,11 @@ static void see_kin(void *context, const struct hsnap_found *found)
 		mark(owning, b, owning->bits);
 }
 
-static bool holds_of(const struct hsnap_work *work, const struct hsnap_bound_owner *owner)
+static bool holds_of(struct hsnap_work *work, const struct hsnap_bound_owner *owner)
 {
 	struct hsnap_values values = { .target = work->target, .base = work->symbols->variables.items[owner->variable].address };
 	int64_t holds;
-	return hsnap_run_program(&work->user->bounds, owner->when, &values, &holds) && holds;
+	return hsnap_user_run(work->user, owner->when, &values, &holds) && holds;
 }
 
 static void walk_variables(struct owning *owning)

@@ -137,6 +137,8 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 	enum hsnap_code code = hsnap_push_take_owned(&push, err);
 	hsnap_naming_begin(work, "kin");
 	if (!code)
+		hsnap_push_take_any(&push);
+	if (!code)
 		code = hsnap_push_infer(&push, err);
 	hsnap_naming_begin(work, "landings");
 	if (!code)

@@ -122,6 +122,8 @@ void hsnap_push_user(struct push *push, uint32_t b, const struct hsnap_found *fo
 
 /* rounds.c: each settles what it has found. */
 HSNAP_CHECKED enum hsnap_code hsnap_push_take_owned(struct push *push, struct hsnap_error *err);
+/* What the user says of any block, where nothing sure is said of it. */
+void hsnap_push_take_any(struct push *push);
 HSNAP_CHECKED enum hsnap_code hsnap_push_infer(struct push *push, struct hsnap_error *err);
 HSNAP_CHECKED enum hsnap_code hsnap_push_take_landings(struct push *push, struct hsnap_error *err);
 

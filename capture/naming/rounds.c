@@ -100,3 +100,17 @@ enum hsnap_code hsnap_push_take_owned(struct push *push, struct hsnap_error *err
 	hsnap_vec_deinit(&list);
 	return code;
 }
+
+void hsnap_push_take_any(struct push *push)
+{
+	struct hsnap_work *work = push->work;
+	struct hsnap_found found;
+	for (uint32_t b = 0; work->user && work->user->bounds.any && b < work->num_blocks && !push->failed; b++) {
+		if (hsnap_push_is_sure(push, b) || !hsnap_user_ask(&push->walk, b, &found) ||
+		    (!found.extra && hsnap_plan_of(&work->plans, found.type)->tail))
+			continue; /* of what may have any size the size tells nothing */
+		push->sure = true;
+		hsnap_push_user(push, b, &found);
+	}
+	hsnap_push_settle(push);
+}

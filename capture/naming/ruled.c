@@ -74,6 +74,9 @@ static void declare_pool(struct push *push, uint32_t b, const struct hsnap_found
 	bool fits = false;
 	if (push->work->user->marks[b].rule == bound->rule + 1)
 		return; /* it was walked before */
+	uint64_t room = hsnap_object_room(push->work, b);
+	if (!hsnap_user_step(push->work->user, found->step <= room ? room / found->step : 1))
+		return;
 	if (!hsnap_declare_pool(push->work, b, &layout, &fits))
 		push->failed = true;
 	count_user(push, b, found, fits);

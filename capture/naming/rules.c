@@ -126,6 +126,9 @@ static void finish_rule(struct hsnap_rule_parser *parser, struct hsnap_rule *rul
 {
 	if (rule->kind == HSNAP_RULE_IS && (rule->num_owners || rule->mask))
 		hsnap_rule_wrong(parser, "'is' says what something is, wherever it is: no mask and no owner");
+	if (rule->kind == HSNAP_RULE_ANY && (rule->num_owners || rule->mask || rule->when == HSNAP_NO_EXPR || rule->form != HSNAP_RULE_ONE ||
+					     rule->held.stars || rule->at.num || rule->behind_start))
+		hsnap_rule_wrong(parser, "'*' says by 'when' what a block is: one object, and no mask, no owner and no 'at'");
 	bool pool = rule->step != HSNAP_NO_EXPR;
 	if (pool && (rule->form != HSNAP_RULE_FILL || rule->held.stars || rule->header || rule->at.num || rule->behind_start))
 		hsnap_rule_wrong(parser, "'step' is of a pool: T[] step n");
@@ -167,10 +170,16 @@ static void parse_rule(struct hsnap_rule_parser *parser)
 				   .place = HSNAP_NO_EXPR, .pointers = HSNAP_NO_EXPR, .count = HSNAP_NO_EXPR,
 				   .extra = HSNAP_NO_EXPR, .step = HSNAP_NO_EXPR, .from = HSNAP_NO_EXPR,
 				   .when = HSNAP_NO_EXPR };
-	rule.type = hsnap_rule_parse_type(parser);
+	bool any = hsnap_rule_accept(parser, "*");
+	if (!any)
+		rule.type = hsnap_rule_parse_type(parser);
 	if (parser->code)
 		return;
-	if (*parser->at == '.') {
+	if (any) {
+		rule.kind = HSNAP_RULE_ANY;
+		if (!hsnap_rule_accept_word(parser, "is"))
+			hsnap_rule_wrong(parser, "'is' is wanted after '*', not %s", hsnap_rule_next_text(parser, next, sizeof(next)));
+	} else if (*parser->at == '.') {
 		parse_place(parser, &rule);
 		if (!parser->code && !hsnap_rule_accept_word(parser, "holds"))
 			hsnap_rule_wrong(parser, "'holds' is wanted after a member, not %s",
@@ -239,9 +248,9 @@ static void parse_statement(struct hsnap_rule_parser *parser)
 	hsnap_rule_skip_blanks(parser);
 	if (*parser->at && !parser->code)
 		hsnap_rule_wrong(parser, "%s is too much", hsnap_rule_next_text(parser, next, sizeof(next)));
-/* --- lines --- */
-
 }
+
+/* --- lines --- */
 
 /* Where a comment begins in the line, or its end; '#' in quotes is none. */
 static size_t text_length(const char *line, size_t len)
@@ -332,7 +341,8 @@ const char **hsnap_rules_words(const struct hsnap_rules *rules, size_t *ret_num)
 	const char **words = calloc(2 * rules->rules.num + rules->owners.num + rules->exprs.num + 1, sizeof(*words));
 	size_t num = 0;
 	for (size_t i = 0; words && i < rules->rules.num; i++) {
-		words[num++] = hsnap_str(strings, rules->rules.items[i].type.name);
+		if (rules->rules.items[i].kind != HSNAP_RULE_ANY)
+			words[num++] = hsnap_str(strings, rules->rules.items[i].type.name);
 		words[num++] = hsnap_str(strings, rules->rules.items[i].held.name);
 	}
 	for (size_t i = 0; words && i < rules->owners.num; i++)

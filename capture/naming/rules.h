@@ -77,6 +77,7 @@ struct hsnap_rule_type {
 enum hsnap_rule_kind {
 	HSNAP_RULE_HOLDS, /* a member of `type` leads to `held` */
 	HSNAP_RULE_IS,    /* what is called a `type` is a `held` */
+	HSNAP_RULE_ANY,   /* any block is a `held`, whatever leads to it */
 };
 
 /* How many objects a pointer leads to. */

@@ -11,10 +11,23 @@
 #define MAX_POINTERS 65536u /* of one object that one rule is about */
 #define MANY_VETOED 10u    /* of which a note is worth while, where it is a tenth of all */
 
-static bool is_so(const struct hsnap_bounds *bounds, struct hsnap_program program, const struct hsnap_values *values)
+bool hsnap_user_step(struct hsnap_user *user, uint64_t steps)
+{
+	bool left = user->steps >= steps;
+	user->steps = left ? user->steps - steps : 0;
+	user->cut |= !left;
+	return left;
+}
+
+bool hsnap_user_run(struct hsnap_user *user, struct hsnap_program program, const struct hsnap_values *values, int64_t *ret)
+{
+	return hsnap_user_step(user, 1 + (uint64_t)program.num) && hsnap_run_program(&user->bounds, program, values, ret);
+}
+
+static bool is_so(struct hsnap_user *user, struct hsnap_program program, const struct hsnap_values *values)
 {
 	int64_t value;
-	return hsnap_run_program(bounds, program, values, &value) && value;
+	return hsnap_user_run(user, program, values, &value) && value;
 }
 
 static struct hsnap_values values_of(const struct hsnap_walk *walk, const struct hsnap_bound *bound, uint64_t address)
@@ -28,7 +41,7 @@ static uint32_t rule_that_is(const struct hsnap_walk *walk, uint32_t first, uint
 	const struct hsnap_bounds *bounds = &walk->work->user->bounds;
 	for (uint32_t i = first; i; i = bounds->bounds.items[i].next) {
 		struct hsnap_values values = values_of(walk, &bounds->bounds.items[i], address);
-		if (is_so(bounds, bounds->bounds.items[i].when, &values))
+		if (is_so(walk->work->user, bounds->bounds.items[i].when, &values))
 			return i;
 	}
 	return 0;
@@ -38,11 +51,11 @@ static uint32_t rule_that_is(const struct hsnap_walk *walk, uint32_t first, uint
 static bool take_steps(const struct hsnap_walk *walk, const struct hsnap_bound *bound, const struct hsnap_values *values,
 		       struct hsnap_found *found)
 {
-	const struct hsnap_bounds *bounds = &walk->work->user->bounds;
+	struct hsnap_user *user = walk->work->user;
 	int64_t step, from = 0;
-	if (!hsnap_run_program(bounds, bound->step, values, &step) || step <= 0)
+	if (!hsnap_user_run(user, bound->step, values, &step) || step <= 0)
 		return false;
-	if (bound->from.num && (!hsnap_run_program(bounds, bound->from, values, &from) || from < 0))
+	if (bound->from.num && (!hsnap_user_run(user, bound->from, values, &from) || from < 0))
 		return false;
 	found->step = (uint64_t)step;
 	found->from = (uint64_t)from;
@@ -62,14 +75,14 @@ static bool take_rule(const struct hsnap_walk *walk, uint32_t number, const stru
 	found->type = bound->held;
 	found->header = (uint8_t)rule->header;
 	found->run = rule->form != HSNAP_RULE_ONE;
-	if (bound->extra.num && (!hsnap_run_program(bounds, bound->extra, values, &extra) || extra < 0))
+	if (bound->extra.num && (!hsnap_user_run(walk->work->user, bound->extra, values, &extra) || extra < 0))
 		return false;
 	found->extra = (uint64_t)extra;
 	if (bound->step.num && !take_steps(walk, bound, values, found))
 		return false;
 	if (rule->form != HSNAP_RULE_COUNT)
 		return true;
-	return hsnap_run_program(bounds, bound->count, values, &count) && count > 0 &&
+	return hsnap_user_run(walk->work->user, bound->count, values, &count) && count > 0 &&
 	       !__builtin_mul_overflow((uint64_t)count, each, &found->live);
 }
 
@@ -121,7 +134,7 @@ static void visit_word(struct hsnap_walk *walk, uint32_t number, uint64_t addres
 	uint64_t value = word & ~bounds->rules->rules.items[bound->rule].mask;
 	struct hsnap_values values = { .target = walk->work->target, .base = address, .led_to = value - bound->at, .word = word };
 	struct hsnap_found found = { .kind = HSNAP_SLOT_USER, .offset = offset };
-	if (!value || !is_so(bounds, bound->when, &values) || !take_rule(walk, number, &values, &found) ||
+	if (!value || !is_so(walk->work->user, bound->when, &values) || !take_rule(walk, number, &values, &found) ||
 	    !find_out(walk, &found, bound->held_made))
 		return;
 	found.type = walk->work->plans.same[found.type];
@@ -138,12 +151,12 @@ void hsnap_user_visit(struct hsnap_walk *walk, uint32_t number, uint64_t address
 	if (bound->owners && !(bound->owners & walk->owners))
 		return;
 	if (bound->place.num) {
-		if (!hsnap_run_program(bounds, bound->place, &values, &place))
+		if (!hsnap_user_run(walk->work->user, bound->place, &values, &place))
 			return;
 		at = (uint64_t)place;
 	}
 	if (bound->pointers.num) {
-		if (!hsnap_run_program(bounds, bound->pointers, &values, &number_of) || number_of <= 0)
+		if (!hsnap_user_run(walk->work->user, bound->pointers, &values, &number_of) || number_of <= 0)
 			return;
 		most = (uint64_t)number_of < most ? (uint64_t)number_of : most;
 	}
@@ -157,8 +170,40 @@ void hsnap_user_visit(struct hsnap_walk *walk, uint32_t number, uint64_t address
 		return;
 	}
 	for (uint64_t n = 0; n < most && (elsewhere || end - address - at >= 8); n++, at += bound->stride)
-		if (hsnap_target_word(walk->work->target, address + at, &word))
+		if (!hsnap_user_step(walk->work->user, 1))
+			return;
+		else if (hsnap_target_word(walk->work->target, address + at, &word))
 			visit_word(walk, number, address, word, elsewhere ? 0 : offset + at);
+}
+
+bool hsnap_user_ask(struct hsnap_walk *walk, uint32_t b, struct hsnap_found *ret)
+{
+	struct hsnap_work *work = walk->work;
+	const struct hsnap_bounds *bounds = &work->user->bounds;
+	for (uint32_t i = bounds->any; i; i = bounds->bounds.items[i].next) {
+		const struct hsnap_bound *bound = &bounds->bounds.items[i];
+		uint64_t header = bounds->rules->rules.items[bound->rule].header;
+		uint64_t address = header ? work->heap->blocks.items[b].address + header : hsnap_object_start(work, b);
+		struct hsnap_values values = values_of(walk, bound, address);
+		*ret = (struct hsnap_found){ .kind = HSNAP_SLOT_USER };
+		if (!is_so(work->user, bound->when, &values))
+			continue;
+		if (!take_rule(walk, i, &values, ret) || !find_out(walk, ret, bound->held_made))
+			return false;
+		ret->type = work->plans.same[ret->type];
+		return true;
+	}
+	return false;
+}
+
+/* Where rules were cut short, that is said: what they say is not complete. */
+static bool say_cut(struct hsnap_work *work)
+{
+	if (!work->user->cut)
+		return true;
+	hsnap_string note = hsnap_strings_addf(&work->snapshot->strings, "what --types says is not complete: it was left after %" PRIu64
+					       " steps, as many as a heap of this size is worth", work->user->most_steps);
+	return note != HSNAP_NO_STRING && hsnap_vec_push(&work->snapshot->notes, note);
 }
 
 enum hsnap_code hsnap_user_notes(struct hsnap_work *work, struct hsnap_error *err)
@@ -175,5 +220,5 @@ enum hsnap_code hsnap_user_notes(struct hsnap_work *work, struct hsnap_error *er
 		if (note == HSNAP_NO_STRING || !hsnap_vec_push(&work->snapshot->notes, note))
 			return hsnap_no_memory(err);
 	}
-	return HSNAP_OK;
+	return !work->user || say_cut(work) ? HSNAP_OK : hsnap_no_memory(err);
 }

@@ -83,7 +83,7 @@ static void visit_owned(struct hsnap_walk *walk, const struct hsnap_slot *slot, 
 	int64_t holds;
 	if (!walk->see_owned || walk->seeing_owned || at >= end || owner->offset >= end - at || depth == MAX_DEPTH)
 		return;
-	if (!hsnap_run_program(&walk->work->user->bounds, owner->when, &values, &holds) || !holds)
+	if (!hsnap_user_run(walk->work->user, owner->when, &values, &holds) || !holds)
 		return;
 	walk->seeing_owned = true;
 	walk->owner = owner->bit;

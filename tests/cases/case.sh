@@ -3,6 +3,8 @@
 # case.sh NAME [VARIANT] - one case of fixtures/cases, started by `heapsnap run` and without: what heapsnap says of it
 # is what its expected.json says (expected-VARIANT.json).
 #
+# What the user has to say of a case's types lies in its folder: case.types, given with --types.
+#
 # A line marked "not_yet" is one of which heapsnap cannot give the right answer yet: it is printed and counted, and
 # the test fails as soon as it holds, so that the mark is taken away.
 cases=$(cd "$(dirname "$0")" && pwd)
@@ -13,6 +15,8 @@ unset MALLOC_PERTURB_
 [ -z "${PERTURB:-}" ] || export MALLOC_PERTURB_="$PERTURB"
 expected=$CASES/$1/expected${2:+-$2}.json
 program=$FIXTURES/cases/$1
+types=$CASES/$1/case.types
+[ -e "$types" ] || types=
 all=$(jq -c .check "$expected")
 id=$(jq -r .id "$expected")
 last=$(jq -r 'if .snapshots == 3 then "C" else "B" end' "$expected")
@@ -25,7 +29,7 @@ await_ready() {
 
 # take_of PID FILE
 take_of() {
-	"$HEAPSNAP" take --quiet -p "$1" -o "$2" >/dev/null 2>"$work/take.err" || { fail "$id: take" "$work/take.err"; return 1; }
+	"$HEAPSNAP" take --quiet -p "$1" ${types:+--types "$types"} -o "$2" >/dev/null 2>"$work/take.err" || { fail "$id: take" "$work/take.err"; return 1; }
 }
 
 # snapshots LETTER - of the case and, where it has some, of its oldest and newest child.

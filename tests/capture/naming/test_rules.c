@@ -48,6 +48,11 @@ static const struct {
 	{ "Node.*value holds Item", "t:1: an address is wanted after '.*': .*(member)" },
 	{ "Node is Item mask 7", "t:1: 'is' says what something is, wherever it is: no mask and no owner" },
 	{ "Node is Item under Table.nodes", "t:1: 'is' says what something is, wherever it is: no mask and no owner" },
+	{ "* holds Item", "t:1: 'is' is wanted after '*', not 'holds'" },
+	{ "* is Item", "t:1: '*' says by 'when' what a block is: one object, and no mask, no owner and no 'at'" },
+	{ "* is Item[] when ->a == 1", "t:1: '*' says by 'when' what a block is: one object, and no mask, no owner and no 'at'" },
+	{ "* is Item when ->a == 1 under Table.nodes", "t:1: '*' says by 'when' what a block is: one object, and no mask, no owner and no 'at'" },
+	{ "* is Item at 8 when ->a == 1", "t:1: '*' says by 'when' what a block is: one object, and no mask, no owner and no 'at'" },
 	{ "\"Node.value holds Item", "t:1: a name in quotes does not end" },
 	{ "std::map<int.value holds Item", "t:1: the name of a type does not end: 'std::map<int.value holds Item'" },
 	{ "module", "t:1: 'module' wants names of files, such as lua5.4 or 'liblua5.4.so*'" },
@@ -124,6 +129,9 @@ static struct boxes boxes_create(void)
 	b.small = world_type(w, "Small", STRUCT, 16);
 	b.large = world_type(w, "Large", STRUCT, 40);
 	b.text = world_type(w, "Text", STRUCT, 8);
+	hsnap_dtype_id tail = world_type(w, "Tail", STRUCT, 8);
+	w->symbols.types.items[tail].flags |= HSNAP_DTYPE_FLEXIBLE;
+	MEMBERS(w, tail, { "kind", 0, b.half });
 	MEMBERS(w, b.box, { "what", 0, b.t.void_pointer }, { "kind", 8, b.half },
 		{ "low", 12, b.half, HSNAP_DMEMBER_BITFIELD | 3 << 16 }, { "high", 12, b.half, HSNAP_DMEMBER_BITFIELD | 5 << 16 | 3 << 8 },
 		{ "many", 16, world_array(w, b.t.void_pointer, 2) }, { "num", 32, b.t.number });
@@ -293,6 +301,8 @@ static const struct {
 	  "say it in its 'is' rules" },
 	{ "Box.what holds thing\nthing is Small when magic == 1",
 	  "t:2: what is called so is no type of the program: it has no members", "a member of what it is stands behind '->'" },
+	{ "* is Tail when ->kind == 1", "t:1: a 'Tail' may have any size", "say how many bytes stand behind it: Tail + n" },
+	{ "* is Small when magic == 1", "t:1: what is called so is no type of the program: it has no members", "a member of what it is stands behind '->'" },
 	{ "module other\nBox.what holds Small", "t: it is for modules called other, and the process has none",
 	  "leave --types t out, or add its module to the line that begins with 'module'" },
 };
@@ -439,6 +449,61 @@ Test(rules, sizes_that_contradict_are_told_of)
 	cr_assert_eq(w->snapshot->notes.num, 1);
 	cr_expect_str_eq(hsnap_text(w->snapshot, w->snapshot->notes.items[0]),
 			 "t:2: 15 of 30 blocks have not the size of it, and are not called so");
+	boxes_destroy(&b);
+}
+
+/* What a block's own words say, whoever leads to it. */
+Test(rules, any_block_may_say_what_it_is)
+{
+	struct boxes b = boxes_create();
+	struct world *w = b.w;
+	uint64_t kept = world_block(w, 16, 0), leaked = world_block(w, 16, 0), larger = world_block(w, 64, 0);
+	uint64_t other = world_block(w, 16, 0), box = put_box(&b, kept, 7, 0), collected = world_block(w, 16 + 40, 0);
+	for (uint64_t *block = (uint64_t[]){ kept, leaked, larger, box, 0 }; *block; block++)
+		world_set(w, *block, *block == box ? 0 : 77);
+	world_set(w, other, 78);
+	world_set(w, collected + 16, 79);
+	world_set(w, collected + 16 + 32, box);
+	world_set(w, box, kept);
+	cr_expect_str_eq(rows_by(&b, "* is Small when ->magic == 77\n* is Large behind 16 when ->head.magic == 79"),
+			 "1 64 bytes unknown unreachable; 1 Large proved unreachable; 1 Box proved; 1 16 bytes unknown unreachable; "
+			 "1 Small proved; 1 Small proved unreachable", "%s", w->text);
+	cr_expect(strstr(world_grounds(w), "Small user"), "%s", w->text);
+	/* What a declared pointer says is not asked for again. */
+	cr_expect(strstr(rows_by(&b, "* is Small when u32(@ + 8) == 7"), "1 Box proved"), "%s", w->text);
+	cr_expect(strstr(rows_by(&b, "* is thing when u32(@) == 77\nthing is Small"), "1 Small proved unreachable"), "%s", w->text);
+	boxes_destroy(&b);
+}
+
+/* Thousands of rules, each with a number from the process: without a bound this takes hours. */
+Test(rules, steps_are_bounded_in_all, .timeout = 60)
+{
+	static char text[HSNAP_MAX_RULES_FILE];
+	struct boxes b = boxes_create();
+	struct world *w = b.w;
+	size_t len = 0;
+	for (unsigned i = 0; i < 4000; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "Box.*(num)[1 << 30] holds Small when "
+					"kind == %u and (kind + kind * kind + num * num) / (kind + 1) %% 7 == 9\n", i % 7);
+	put_box(&b, world_block(w, 16, 0), 3, 0);
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t large = world_block(w, 40, 0), box = put_box(&b, large, 3, 0);
+		world_set(w, large + 32, box);
+		world_set(w, box + 32, WORLD_STACK);
+		world_set(w, WORLD_DATA + 128 + 8 * i, box);
+		world_set(w, WORLD_STACK + 8 * i, large);
+	}
+	world_variable(w, "g_boxes", WORLD_DATA + 128, world_array(w, world_pointer(w, b.box), 200));
+	cr_expect(strstr(rows_by(&b, text), "200 Box proved"), "%s", w->text);
+	bool said = false;
+	for (size_t i = 0; i < w->snapshot->notes.num; i++)
+		said |= !!strstr(hsnap_text(w->snapshot, w->snapshot->notes.items[i]), "what --types says is not complete: it was left after ");
+	cr_expect(said);
+	world_name(w);
+	say(&b, "Box.*(num)[1000] holds Small");
+	world_name(w);
+	for (size_t i = 0; i < w->snapshot->notes.num; i++)
+		cr_expect(!strstr(hsnap_text(w->snapshot, w->snapshot->notes.items[i]), "is not complete"));
 	boxes_destroy(&b);
 }
 

@@ -26,6 +26,8 @@ static void work_deinit(struct hsnap_work *work)
 	hsnap_pages_free(work->claims, work->num_blocks, sizeof(*work->claims));
 	hsnap_losers_deinit(&work->losers);
 	hsnap_vec_deinit(&work->bodies);
+	free(work->as_bytes);
+	free(work->as_run);
 	hsnap_vec_deinit(&work->parts);
 	hsnap_slabs_deinit(work);
 	hsnap_vec_deinit(&work->holders);
@@ -100,7 +102,9 @@ static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
 	work->claims = hsnap_pages_alloc(work->num_blocks, sizeof(*work->claims));
 	work->body_of = hsnap_pages_alloc(work->num_blocks, sizeof(*work->body_of));
 	work->linked = calloc(work->num_blocks / 64 + 1, sizeof(*work->linked));
-	if (!work->claims || !work->body_of || !work->linked || !prepare_marks(work) ||
+	work->as_bytes = calloc(work->num_blocks / 64 + 1, sizeof(*work->as_bytes));
+	work->as_run = calloc(work->num_blocks / 64 + 1, sizeof(*work->as_run));
+	if (!work->claims || !work->body_of || !work->linked || !work->as_bytes || !work->as_run || !prepare_marks(work) ||
 	    !hsnap_vec_push(&work->holders, (struct hsnap_holder){ 0 }))
 		return hsnap_no_memory(err);
 	work->aliases = work->symbols ? hsnap_find_aliases(&work->plans) : NULL;

@@ -16,7 +16,8 @@ void hsnap_push_note_part(struct push *push, uint32_t b, hsnap_dtype_id type, ui
 	struct hsnap_part part = { .address = address, .type = type, .block = b, .sure = push->sure };
 	bool is_new;
 	part.type = work->plans.same[type];
-	if (dtype->kind != HSNAP_DTYPE_STRUCT || !dtype->size || address % 8 || !hsnap_part_counts(work, &part) ||
+	if (dtype->kind != HSNAP_DTYPE_STRUCT || !dtype->size || address % 8 ||
+	    !(hsnap_part_counts(work, &part) || hsnap_may_be_item(work, &part)) ||
 	    !hsnap_has_room(work, b, address, dtype->size) || hsnap_is_bare_link(work, type))
 		return;
 	if (work->parts.num >= MAX_PARTS) {
@@ -51,6 +52,7 @@ void hsnap_push_walk_parts(struct push *push)
 		if (!hsnap_part_stands(work, &part))
 			continue;
 		push->sure = part.sure;
+		push->place = part.type;
 		hsnap_walk_object(&push->walk, part.type, part.address, part.address + hsnap_dtype(work->symbols, part.type)->size);
 		hsnap_push_drain(push);
 		hsnap_push_take_waiting(push);

@@ -39,6 +39,8 @@ static void push_object(struct push *push, uint32_t b, hsnap_dtype_id type, enum
 	enum hsnap_form form = is_pool_item(push, b, type) ? HSNAP_FORM_NONE : hsnap_fit(work, b, type);
 	if (form != HSNAP_FORM_ONE && hsnap_is_odd(work, b, type))
 		hsnap_push_note_odd(push, b, type);
+	if (form == HSNAP_FORM_RUN && push->keeps)
+		work->as_run[b / 64] |= (uint64_t)1 << b % 64;
 	push->fits[type].good += form == HSNAP_FORM_ONE;
 	push->fits[type].bad += form != HSNAP_FORM_ONE;
 	if (!form && hsnap_dtype(work->symbols, type)->size)
@@ -173,6 +175,19 @@ static bool push_array(struct push *push, uint32_t b, const struct hsnap_found *
 	return true;
 }
 
+/* How does the place that is walked keep the block to whose start a pointer of it leads?  See pools.h. */
+static void see_keeper(struct push *push, uint32_t b, const struct hsnap_found *found)
+{
+	struct hsnap_work *work = push->work;
+	uint8_t kind = hsnap_dtype(work->symbols, found->type)->kind;
+	bool named = !push->place || hsnap_dtype(work->symbols, push->place)->kind == HSNAP_DTYPE_STRUCT;
+	if (found->kind != HSNAP_SLOT_POINTER || push->in_frame)
+		return;
+	if (kind == HSNAP_DTYPE_VOID || kind == HSNAP_DTYPE_BYTE)
+		work->as_bytes[b / 64] |= (uint64_t)1 << b % 64;
+	push->keeps = named && !found->in_array && work->plans.same[push->place] != work->plans.same[found->type];
+}
+
 void hsnap_push_visit(void *context, const struct hsnap_found *seen)
 {
 	struct push *push = context;
@@ -198,6 +213,7 @@ void hsnap_push_visit(void *context, const struct hsnap_found *seen)
 		}
 		return;
 	}
+	see_keeper(push, b, found);
 	hsnap_dtype_id alias = push->work->aliases[found->type];
 	switch (found->kind) {
 	case HSNAP_SLOT_POINTER:
@@ -216,4 +232,5 @@ void hsnap_push_visit(void *context, const struct hsnap_found *seen)
 	default:
 		push_body(push, b, found);
 	}
+	push->keeps = false;
 }

@@ -32,6 +32,26 @@ static inline void hsnap_slab_add(struct hsnap_slab *slab, uint64_t place)
 	slab->items[place / 64] |= (uint64_t)1 << place % 64;
 }
 
+/**
+ * Blocks that one pointer of the program's leads to as to several objects, and others as to single ones all over it: an
+ * array, or a pool of which the one happens to lead to the first?  What the pointers lead to by now changes from one
+ * snapshot to the next, and who keeps the block hardly does.  An array's owner has a pointer to its objects, in a
+ * variable or in a member that has a name; a pool's has one to bytes.  Where both are, it is a pool, and where none is.
+ */
+static inline bool hsnap_is_kept_as_run(const struct hsnap_work *work, uint32_t b)
+{
+	return (work->as_run[b / 64] & ~work->as_bytes[b / 64]) >> b % 64 & 1;
+}
+
+/* May the object be one of a pool, though its block is taken for a run of such by a pointer to the first? */
+bool hsnap_may_be_item(const struct hsnap_work *work, const struct hsnap_part *part);
+
+struct hsnap_inferred_list;
+/* The blocks that are runs by the above, and only by that.  Call it before hsnap_find_slabs().
+ * Cost: a look at each part, where there is no such block. */
+HSNAP_CHECKED enum hsnap_code hsnap_find_arrays(struct hsnap_work *work, struct hsnap_inferred_list *ret,
+						struct hsnap_error *err);
+
 /* Where the objects of a pool stand, as the user says. */
 struct hsnap_pool_layout {
 	hsnap_dtype_id type;  /* of the objects: a struct that has a size */

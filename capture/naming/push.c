@@ -77,6 +77,7 @@ bool hsnap_push_seen_before(struct push *push, uint32_t b, int what, hsnap_dtype
 void hsnap_push_walk_block(struct push *push, uint32_t b)
 {
 	push->sure = hsnap_push_is_sure(push, b);
+	push->place = push->work->claims[b].type;
 	hsnap_walk_block(&push->walk, b);
 }
 
@@ -128,8 +129,12 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 	hsnap_walk_init(&push.walk, work, hsnap_push_visit, &push);
 	hsnap_window_init(&push.counts, work->target);
 	push.sure = true; /* of a variable is declared what it is */
-	for (size_t i = 0; i < work->segments.num && !push.failed; i++)
+	for (size_t i = 0; i < work->segments.num && !push.failed; i++) {
+		uint8_t kind = work->segments.items[i].root.kind;
+		push.in_frame = kind == HSNAP_ROOT_STACK || kind == HSNAP_ROOT_REGISTER;
 		hsnap_walk_segment(&push.walk, &work->segments.items[i]);
+	}
+	push.in_frame = false;
 	for (uint32_t b = 0; b < work->num_blocks && !push.failed; b++)
 		if (work->claims[b].evidence >= HSNAP_EVIDENCE_SITE)
 			hsnap_push_walk_block(&push, b);
@@ -148,6 +153,8 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 		code = hsnap_find_freed(work, err);
 	if (!code)
 		hsnap_push_settle(&push);
+	if (!code)
+		code = hsnap_push_take_arrays(&push, err);
 	if (!code)
 		code = hsnap_find_slabs(work, &push.inners, err);
 	if (!code)

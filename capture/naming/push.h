@@ -48,6 +48,9 @@ struct push {
 	struct hsnap_window counts; /* of new[]: the walk's own window stays where it is */
 	uint32_t hint;
 	bool sure; /* the place that is walked is known and not only inferred */
+	bool in_frame;        /* it is a variable of a function's, and soon gone */
+	hsnap_dtype_id place; /* or it is an object, or a run of them; 0: a variable */
+	bool keeps;           /* the pointer that is seen is such that an array's owner has; see pools.h */
 	struct hsnap_vec(uint32_t) queue, doubtful;
 	struct hsnap_vec(struct waiting) waiting;
 	size_t waited, doubted;    /* of them: sure ones and doubtful ones that had their turn */
@@ -126,5 +129,6 @@ HSNAP_CHECKED enum hsnap_code hsnap_push_take_owned(struct push *push, struct hs
 void hsnap_push_take_any(struct push *push);
 HSNAP_CHECKED enum hsnap_code hsnap_push_infer(struct push *push, struct hsnap_error *err);
 HSNAP_CHECKED enum hsnap_code hsnap_push_take_landings(struct push *push, struct hsnap_error *err);
+HSNAP_CHECKED enum hsnap_code hsnap_push_take_arrays(struct push *push, struct hsnap_error *err);
 
 #endif

@@ -5,15 +5,17 @@
  */
 #include "capture/naming/landings.h"
 #include "capture/naming/owned.h"
+#include "capture/naming/pools.h"
 #include "capture/naming/push.h"
 
 #define LANDING_ROUNDS 4 /* containers that hang on others' void members */
 #define OWNED_ROUNDS 8   /* containers that hang on what a rule named under another */
 
-static void take_inferred(struct push *push, const struct hsnap_inferred_list *list, enum hsnap_evidence evidence)
+static void take_inferred(struct push *push, const struct hsnap_inferred_list *list, enum hsnap_form form,
+			  enum hsnap_evidence evidence)
 {
 	for (size_t i = 0; i < list->num && !push->failed; i++)
-		hsnap_push_claim(push, list->items[i].block, list->items[i].type, HSNAP_FORM_ONE, evidence);
+		hsnap_push_claim(push, list->items[i].block, list->items[i].type, form, evidence);
 	hsnap_push_settle(push);
 }
 
@@ -46,13 +48,13 @@ enum hsnap_code hsnap_push_infer(struct push *push, struct hsnap_error *err)
 	follow_inners(push);
 	enum hsnap_code code = hsnap_find_outer(push->work, &push->inners, &list, err);
 	if (!code)
-		take_inferred(push, &list, HSNAP_EVIDENCE_INTRUSIVE);
+		take_inferred(push, &list, HSNAP_FORM_ONE, HSNAP_EVIDENCE_INTRUSIVE);
 	hsnap_vec_deinit(&list);
 	list = (struct hsnap_inferred_list){ 0 };
 	if (!code)
 		code = hsnap_find_consensus(push->work, &list, err);
 	if (!code)
-		take_inferred(push, &list, HSNAP_EVIDENCE_CONSENSUS);
+		take_inferred(push, &list, HSNAP_FORM_ONE, HSNAP_EVIDENCE_CONSENSUS);
 	hsnap_vec_deinit(&list);
 	return code;
 }
@@ -81,6 +83,17 @@ enum hsnap_code hsnap_push_take_landings(struct push *push, struct hsnap_error *
 		any = blocks || push->work->parts.num > parts;
 		hsnap_push_settle(push);
 	}
+	return code;
+}
+
+/* What is an array, whatever its objects' pointers lead to by now. */
+enum hsnap_code hsnap_push_take_arrays(struct push *push, struct hsnap_error *err)
+{
+	struct hsnap_inferred_list list = { 0 };
+	enum hsnap_code code = hsnap_find_arrays(push->work, &list, err);
+	if (!code && list.num)
+		take_inferred(push, &list, HSNAP_FORM_RUN, HSNAP_EVIDENCE_RUN);
+	hsnap_vec_deinit(&list);
 	return code;
 }
 

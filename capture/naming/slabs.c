@@ -49,6 +49,20 @@ static int by_address(const void *a, const void *b, void *context)
 	return x->type < y->type ? -1 : x->type > y->type;
 }
 
+bool hsnap_may_be_item(const struct hsnap_work *work, const struct hsnap_part *part)
+{
+	const struct hsnap_claim *claim = &work->claims[part->block];
+	return claim->form == HSNAP_FORM_RUN && claim->type == part->type &&
+	       (claim->evidence == HSNAP_EVIDENCE_RUN || claim->evidence == HSNAP_EVIDENCE_GUESS ||
+		claim->evidence == HSNAP_EVIDENCE_POINTER);
+}
+
+/* Is the part to be looked at, or has its block a name that is good enough? */
+static bool is_open(const struct hsnap_work *work, const struct hsnap_part *part)
+{
+	return hsnap_part_counts(work, part) || (!hsnap_is_kept_as_run(work, part->block) && hsnap_may_be_item(work, part));
+}
+
 static bool put_in_order(struct slabs *slabs)
 {
 	struct hsnap_work *work = slabs->work;
@@ -59,7 +73,7 @@ static bool put_in_order(struct slabs *slabs)
 	for (size_t i = 0; i < work->parts.num; i++) {
 		const struct hsnap_part *part = &work->parts.items[i];
 		bool enough = slabs->counts[part->block] >= FEW_ITEMS || work->claims[part->block].type == part->type;
-		if (enough && hsnap_part_counts(work, part) && !hsnap_vec_push(&slabs->order, (uint32_t)i))
+		if (enough && is_open(work, part) && !hsnap_vec_push(&slabs->order, (uint32_t)i))
 			return false;
 	}
 	if (slabs->order.num)
@@ -131,11 +145,11 @@ static bool find_kinds(struct group *group)
 	return true;
 }
 
-/* A flexible object in whose tail others of its type lie is no larger than they are. */
+/* A flexible object in whose tail others of its type lie is no larger than they are; nor is one of a pool's a run. */
 static hsnap_dtype_id find_first(const struct group *group)
 {
 	const struct hsnap_claim *claim = &group->work->claims[group->block];
-	if (claim->form != HSNAP_FORM_ONE || claim->evidence > HSNAP_EVIDENCE_CONTAINER)
+	if (claim->form != HSNAP_FORM_RUN && (claim->form != HSNAP_FORM_ONE || claim->evidence > HSNAP_EVIDENCE_CONTAINER))
 		return 0;
 	for (size_t i = 0; i < group->num; i++)
 		if (part_of(group, i)->type == claim->type)
@@ -285,41 +299,94 @@ static bool measure(const struct group *group, const struct kind *kind, struct h
 	return slab->items;
 }
 
-static bool make_slab(const struct group *group, const struct kind *kind)
+/* The parts of one block from `first` on; those of the next one begin at the result. */
+static size_t begin_group(const struct slabs *slabs, size_t first, struct group *group)
 {
-	struct hsnap_slab slab = { 0 };
-	if (!measure(group, kind, &slab))
-		return false;
-	if (slab.num)
-		set_items(group, kind, &slab);
-	uint64_t against = slab.num ? count_against(group, &slab) : 0;
-	if (slab.num_items < FEW_ITEMS || against * MOST_AGAINST > kind->num) {
-		free(slab.items);
+	*group = (struct group){ .work = slabs->work, .parts = slabs->order.items + first };
+	group->block = part_of(group, 0)->block;
+	while (first + group->num < slabs->order.num && part_of(group, group->num)->block == group->block)
+		group->num++;
+	return first + group->num;
+}
+
+/* What the block is a pool of; ret->items is NULL where it is none.  false: out of memory. */
+static bool find_slab(struct slabs *slabs, struct group *group, struct hsnap_slab *ret)
+{
+	const struct hsnap_work *work = slabs->work;
+	const struct kind *kind = NULL;
+	bool is_declared = work->declared.num && hsnap_keymap_get(&work->declared_blocks, (struct hsnap_key){ group->block, 0 });
+	*ret = (struct hsnap_slab){ 0 };
+	group->first = find_first(group);
+	if (is_declared || !find_kinds(group))
 		return true;
+	if (!choose(slabs, group, &kind) || (kind && !measure(group, kind, ret)))
+		return false;
+	if (ret->num)
+		set_items(group, kind, ret);
+	uint64_t against = ret->num ? count_against(group, ret) : 0;
+	if (ret->num_items < FEW_ITEMS || against * MOST_AGAINST > kind->num) {
+		free(ret->items);
+		ret->items = NULL;
 	}
-	if (hsnap_vec_push(&group->work->slabs, slab))
+	return true;
+}
+
+static bool look_at_block(struct slabs *slabs, size_t first, size_t *next)
+{
+	struct hsnap_work *work = slabs->work;
+	struct hsnap_slab slab;
+	struct group group;
+	*next = begin_group(slabs, first, &group);
+	if (!find_slab(slabs, &group, &slab))
+		return false;
+	if (group.first && (slab.items || work->claims[group.block].form == HSNAP_FORM_ONE))
+		hsnap_unname_block(work, group.block);
+	if (!slab.items || hsnap_vec_push(&work->slabs, slab))
 		return true;
 	free(slab.items);
 	return false;
 }
 
-/* The parts of one block from `first` on; *next: those of the next one. */
-static bool look_at_block(struct slabs *slabs, size_t first, size_t *next)
+/* ---- arrays ---- */
+
+/* Objects of the type would fill it, and nothing but what its pointers lead to says that they do not. */
+static bool may_be_array(struct hsnap_work *work, const struct hsnap_part *part)
 {
-	struct hsnap_work *work = slabs->work;
-	struct group group = { .work = work, .parts = slabs->order.items + first };
-	const struct kind *kind = NULL;
-	group.block = part_of(&group, 0)->block;
-	while (first + group.num < slabs->order.num && part_of(&group, group.num)->block == group.block)
-		group.num++;
-	*next = first + group.num;
-	bool is_declared = work->declared.num && hsnap_keymap_get(&work->declared_blocks, (struct hsnap_key){ group.block, 0 });
-	group.first = find_first(&group);
-	if (!is_declared && find_kinds(&group) && (!choose(slabs, &group, &kind) || (kind && !make_slab(&group, kind))))
+	return hsnap_is_kept_as_run(work, part->block) && hsnap_part_counts(work, part) &&
+	       part->address == hsnap_object_start(work, part->block) && hsnap_fit(work, part->block, part->type) == HSNAP_FORM_RUN &&
+	       !hsnap_may_be_larger(work, part->block, part->type);
+}
+
+static bool look_for_array(struct slabs *slabs, size_t first, size_t *next, struct hsnap_inferred_list *ret)
+{
+	struct hsnap_slab slab;
+	struct group group;
+	*next = begin_group(slabs, first, &group);
+	if (!hsnap_is_kept_as_run(slabs->work, group.block))
+		return true;
+	if (!find_slab(slabs, &group, &slab))
 		return false;
-	if (group.first)
-		hsnap_unname_block(work, group.block);
-	return true;
+	bool is_array = false;
+	for (size_t i = 0; i < group.num && slab.items && !is_array; i++)
+		is_array = part_of(&group, i)->type == slab.type && may_be_array(slabs->work, part_of(&group, i));
+	is_array = is_array && slab.stride == hsnap_dtype(slabs->work->symbols, slab.type)->size;
+	free(slab.items);
+	return !is_array || hsnap_vec_push(ret, (struct hsnap_inferred){ group.block, slab.type });
+}
+
+enum hsnap_code hsnap_find_arrays(struct hsnap_work *work, struct hsnap_inferred_list *ret, struct hsnap_error *err)
+{
+	hsnap_auto(slabs_deinit) struct slabs slabs = { .work = work };
+	bool any = false;
+	for (size_t i = 0; i < work->parts.num && !any; i++)
+		any = may_be_array(work, &work->parts.items[i]);
+	if (!any)
+		return HSNAP_OK;
+	slabs.counts = hsnap_pages_alloc(work->num_blocks, sizeof(*slabs.counts));
+	bool done = slabs.counts && put_in_order(&slabs);
+	for (size_t i = 0; done && i < slabs.order.num;)
+		done = look_for_array(&slabs, i, &i, ret);
+	return done ? HSNAP_OK : hsnap_no_memory(err);
 }
 
 /* ---- all of them ---- */

@@ -46,9 +46,10 @@ struct hsnap_body {
 struct hsnap_part {
 	uint64_t address;
 	hsnap_dtype_id type;
-	uint32_t block;
-	bool sure; /* who points to it is known and not only inferred */
+	uint32_t block : 31; /* there are no more than HSNAP_MAX_NODES */
+	uint32_t sure : 1;   /* who points to it is known and not only inferred */
 };
+_Static_assert(sizeof(struct hsnap_part) == 16, "one an object: every byte counts");
 
 /* A block that is a pool: objects of one type at places of one distance.  See pools.h. */
 struct hsnap_slab {
@@ -130,6 +131,8 @@ struct hsnap_work {
 	struct hsnap_keymap larger;                          /* {type, room} → 1 + whether hsnap_may_be_larger() */
 	struct hsnap_keymap heads;                           /* addresses of rings' heads that are starts of blocks */
 	uint64_t *linked;                                    /* a bit a block: a node whose value is alive, says its container */
+	uint64_t *as_bytes;                                  /* a bit a block: a place that lasts has a pointer to it that says nothing */
+	uint64_t *as_run;                                    /* likewise: one to objects of which there are several, and to the first */
 	struct hsnap_vec(struct hsnap_part) parts;           /* typed places in blocks without a name, or beyond what their name says */
 	struct hsnap_vec(struct hsnap_slab) declared;        /* pools by hand */
 	struct hsnap_keymap declared_blocks;                 /* {block, 0}: it is one of them */

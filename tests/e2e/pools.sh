@@ -12,6 +12,15 @@ row() {
 		.confidence == $sure and .count >= $least and .count <= $most)' "$1" || { jq -c '.types[] | [.type, .label, .confidence, .count, .items]' "$1"; return 1; }
 }
 
+# one_name SHOW… - what may be an array or a pool is the same in all of them, whatever its pointers lead to meanwhile.
+one_name() {
+	for show; do
+		jq -e 'any(.types[]; .type == "arena[]" and .count == 1) and all(.types[]; .label // "" | test("pool of arena") | not) and
+			any(.types[]; .label // "" | test("pool of cell")) and all(.types[]; .type != "cell[]")' "$show" ||
+			{ jq -c '.types[] | [.type, .label, .confidence, .count, .items]' "$show"; return 1; }
+	done
+}
+
 for way in plain agent; do
 	run=
 	[ $way = plain ] || run="$HEAPSNAP run --"
@@ -21,7 +30,12 @@ for way in plain agent; do
 	echo >&7
 	read -r line <&8
 	"$HEAPSNAP" take --quiet -p "$service" -o b.snap --force >out 2>err || fail "take" err
+	echo >&7
+	read -r line <&8
+	"$HEAPSNAP" take --quiet -p "$service" -o c.snap --force >out 2>err || fail "take" err
 	stop
+	for snap in a b c; do "$HEAPSNAP" show --json $snap.snap >show-$snap.json; done
+	check "$way: an array is an array and a pool a pool" one_name show-a.json show-b.json show-c.json
 	"$HEAPSNAP" show --expand --json a.snap >expanded.json
 	"$HEAPSNAP" show --json a.snap >show.json
 	"$HEAPSNAP" diff --expand --json a.snap b.snap >diff.json

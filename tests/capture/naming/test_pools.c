@@ -72,6 +72,63 @@ ParameterizedTest(size_t *number, pools, found)
 	world_destroy(w);
 }
 
+/* ---- arrays ---- */
+
+/* A block that 16 items fill, by who keeps it; pointers lead to some of the items. */
+struct kept {
+	const char *name;
+	const char *places;      /* as above */
+	bool run, member, bytes; /* a variable leads to the first of several, a member of something does; one leads to bytes */
+	bool array, pool;        /* what it is */
+};
+
+static const struct kept kept_rows[] = {
+	{ "a variable has it", "64 128 192 256", true, false, false, true, false },
+	{ "a member has it", "64 128 192 256", false, true, false, true, false },
+	{ "only a table leads to the first, too", "0 64 128 192", false, false, false, false, true },
+	{ "to whoever has it it is bytes", "0 64 128 192", false, false, true, false, true },
+	{ "a variable leads to the first, but it is bytes", "64 128 192 256", true, false, true, false, true },
+	{ "at every other place, and a variable has it", "128 256 384 512", true, false, false, true, false },
+	{ "few lead into it", "64 128", false, false, true, false, false },
+};
+
+/* What an item leads to changes: `back` to the first of them, which is not all of its block. */
+static void name_kept(const struct kept *row, bool back, char *text, size_t size)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id item = world_type(w, "item", STRUCT, 64), owner = world_type(w, "owner", STRUCT, 24);
+	MEMBERS(w, item, { "next", 0, world_pointer(w, item) }, { "node", 8, t.node_pointer });
+	MEMBERS(w, owner, { "num", 0, t.number }, { "array", 16, world_pointer(w, item) });
+	world_variable(w, "g_items", WORLD_DATA, world_array(w, world_pointer(w, item), 16));
+	world_variable(w, "g_array", WORLD_DATA + 128, world_pointer(w, item));
+	world_variable(w, "g_owner", WORLD_DATA + 136, world_pointer(w, owner));
+	world_variable(w, "g_bytes", WORLD_DATA + 144, t.byte_pointer);
+	uint64_t page = world_block(w, 1024, 0), holder = world_block(w, 24, 0);
+	set_pointers(w, WORLD_DATA, page, row->places);
+	world_set(w, WORLD_DATA + 128, row->run ? page : 0);
+	world_set(w, WORLD_DATA + 136, holder);
+	world_set(w, holder + 16, row->member ? page : 0);
+	world_set(w, WORLD_DATA + 144, row->bytes ? page : 0);
+	world_set(w, page + 64, back ? page : 0);
+	world_name(w);
+	snprintf(text, size, "%s", world_rows(w));
+	world_destroy(w);
+}
+
+Test(pools, or_arrays)
+{
+	for (size_t i = 0; i < sizeof(kept_rows) / sizeof(*kept_rows); i++) {
+		const struct kept *row = &kept_rows[i];
+		char text[512];
+		for (int back = 0; back < 2; back++) {
+			name_kept(row, back, text, sizeof(text));
+			cr_expect_eq(!!strstr(text, "1 item[] inferred"), row->array, "%s, %d: %s", row->name, back, text);
+			cr_expect_eq(!!strstr(text, "1 pool of item in "), row->pool, "%s, %d: %s", row->name, back, text);
+		}
+	}
+}
+
 /* ---- lists of free objects ---- */
 
 struct freed {

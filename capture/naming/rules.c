@@ -307,8 +307,7 @@ static void take_line(struct hsnap_rule_parser *parser, const char *line, size_t
 enum hsnap_code hsnap_rules_parse(struct hsnap_rules *rules, const char *name, const char *text, size_t size,
 				  struct hsnap_error *err)
 {
-	struct hsnap_rule_parser *parser = calloc(1, sizeof(*parser));
-	hsnap_auto(hsnap_freep) void *free_later = parser;
+	hsnap_auto(hsnap_freep) struct hsnap_rule_parser *parser = calloc(1, sizeof(*parser));
 	if (!parser)
 		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	*parser = (struct hsnap_rule_parser){ .rules = rules, .name = name, .err = err,

@@ -147,7 +147,7 @@ static const struct freed freed_rows[] = {
 	{ "what is not free is in use, but for what is blank", FREE, 0, false, false, false, "2 pool of Ctx in Slab.objects inferred 21 seen" },
 	{ "seven are no list", "1 2 3 17 18 19 20", 0, false, false, false, "2 char[] in Slab.objects proved" },
 	{ "without an end", FREE, 3, false, false, false, "2 char[] in Slab.objects proved" },
-	{ "into a place between", FREE, 1000, false, false, false, "2 char[] in Slab.objects proved" },
+	{ "into a place between", FREE, 1001, false, false, false, "2 char[] in Slab.objects proved" },
 	{ "of a type that begins with a pointer", FREE, 0, true, false, false, "2 char[] in Slab.objects proved" },
 	{ "into a page of nobody", FREE, 0, false, true, false, "2 char[] in Slab.objects proved" },
 	{ "two lists of one owner", FREE, 0, false, false, true, "2 char[] in Slab.objects proved" },

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* holders.c - a second walk along all declared pointers, now that the names are known. */
+/*
+ * holders.c - a second walk along all declared pointers, now that the names are known.
+ *
+ * Most blocks have one holder, and the walk that counts finds it.  What several places lead to is walked once more, when it
+ * is known how much each of them holds; of types that lead to no such block nothing is.
+ */
 #include "capture/naming/holders.h"
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "capture/naming/claims.h"
 #include "capture/naming/walk.h"
@@ -22,6 +28,11 @@ struct search {
 	struct hsnap_keymap known; /* {kind, a; b} → index into holders */
 	struct hsnap_keymap votes; /* {holder, stack} → blocks of the stack that the holder leads to, about */
 	bool voting;               /* the first of two walks */
+	bool all;                  /* the second one is of everything, and bytes are proved in it */
+	uint64_t *contested;       /* a bit a block: several places lead there */
+	bool any_contested;
+	bool *again;               /* one a type: a member of it leads to a contested block */
+	struct hsnap_keymap again_others; /* {kind, a}: so does that variable, or element */
 	bool failed; /* out of memory */
 };
 
@@ -29,6 +40,9 @@ static void search_deinit(struct search *search)
 {
 	hsnap_keymap_deinit(&search->known);
 	hsnap_keymap_deinit(&search->votes);
+	free(search->contested);
+	free(search->again);
+	hsnap_keymap_deinit(&search->again_others);
 }
 
 static uint32_t intern(struct search *search, struct hsnap_holder holder)
@@ -89,6 +103,63 @@ static struct hsnap_key vote_key(const struct search *search, uint32_t b, uint32
 	return (struct hsnap_key){ who, search->work->heap->blocks.items[b].stack };
 }
 
+/* ---- what is walked twice ---- */
+
+static void walk_again(struct search *search, uint32_t number)
+{
+	const struct hsnap_holder *holder = &search->work->holders.items[number];
+	bool is_new;
+	if (holder->kind == HSNAP_HOLDER_MEMBER) {
+		search->again[holder->a] = true;
+		return;
+	}
+	uint32_t *known = hsnap_keymap_at(&search->again_others, (struct hsnap_key){ holder->kind, holder->a }, &is_new);
+	search->failed |= !known;
+	if (known)
+		*known = true;
+}
+
+/* Whoever leads to a contested block is there with each other that does: so all are walked again. */
+static void contest(struct search *search, uint32_t b, uint32_t number)
+{
+	search->contested[b / 64] |= (uint64_t)1 << b % 64;
+	search->any_contested = true;
+	walk_again(search, search->work->claims[b].holder);
+	walk_again(search, number);
+}
+
+/* Is the place that is to be walked worth it, in this walk? */
+static bool is_due(const struct search *search)
+{
+	const struct hsnap_holder *place = &search->place;
+	if (search->voting || search->all)
+		return true;
+	return place->kind == HSNAP_HOLDER_MEMBER
+		       ? search->again[place->a]
+		       : hsnap_keymap_get(&search->again_others, (struct hsnap_key){ place->kind, place->a }) != 0;
+}
+
+/* Who comes to an array of pointers may say that it is bytes, and what its elements lead to then nobody asks. */
+static bool may_lose_elements(const struct hsnap_work *work)
+{
+	for (uint32_t b = 0; b < work->num_blocks; b++) {
+		const struct hsnap_claim *claim = &work->claims[b];
+		if (claim->form == HSNAP_FORM_RUN && claim->evidence < HSNAP_EVIDENCE_RUN && wants_holder(work, claim))
+			return true;
+	}
+	return false;
+}
+
+static void forget_contested(struct search *search)
+{
+	struct hsnap_work *work = search->work;
+	for (uint32_t b = 0; b < work->num_blocks; b++)
+		if (search->all || search->contested[b / 64] >> b % 64 & 1)
+			work->claims[b].holder = 0;
+}
+
+/* ---- what is seen ---- */
+
 /* Many pointers of one kind to the same block are one vote, where none of another kind comes between. */
 static void vote(struct search *search, uint32_t b, uint32_t number)
 {
@@ -96,6 +167,8 @@ static void vote(struct search *search, uint32_t b, uint32_t number)
 	struct hsnap_claim *claim = &search->work->claims[b];
 	if (claim->holder == number)
 		return;
+	if (claim->holder)
+		contest(search, b, number);
 	claim->holder = number;
 	uint32_t *votes = hsnap_keymap_at(&search->votes, vote_key(search, b, number), &is_new);
 	search->failed |= !votes;
@@ -144,13 +217,12 @@ static void visit(void *context, const struct hsnap_found *found)
 	holder.bytes = is_bytes(dtype);
 	holder.inside = header;
 	uint32_t number = intern(search, holder);
-	if (search->voting) {
+	if (search->voting)
 		vote(search, b, number);
-		return;
-	}
-	if (is_better(search, b, number))
+	else if (is_better(search, b, number))
 		claim->holder = number;
-	if (holder.bytes && !header && found->kind != HSNAP_SLOT_USER) /* the user's word was held against the size */
+	bool proves = search->voting != search->all;                            /* once, in the walk that is of everything */
+	if (proves && holder.bytes && !header && found->kind != HSNAP_SLOT_USER) /* the user's word was held against the size */
 		prove_bytes(search, b, found->type);
 }
 
@@ -189,7 +261,8 @@ static void walk_blocks(struct search *search, bool exact)
 			continue;
 		search->place = hsnap_place_of_block(work, b);
 		search->sure = hsnap_claim_is_sure(claim);
-		hsnap_walk_block(&search->walk, b);
+		if (is_due(search))
+			hsnap_walk_next(&search->walk, b);
 	}
 }
 
@@ -202,7 +275,8 @@ static void walk_segments(struct search *search, bool stack)
 			continue;
 		search->place = hsnap_place_of_segment(work, s);
 		search->sure = true;
-		hsnap_walk_segment(&search->walk, segment);
+		if (is_due(search))
+			hsnap_walk_segment(&search->walk, segment);
 	}
 }
 
@@ -211,10 +285,10 @@ static void walk_parts(struct search *search)
 	struct hsnap_work *work = search->work;
 	for (size_t i = 0; i < work->parts.num && !search->failed; i++) {
 		const struct hsnap_part *part = &work->parts.items[i];
-		if (!hsnap_part_stands(work, part))
-			continue;
 		search->place = (struct hsnap_holder){ .kind = HSNAP_HOLDER_MEMBER, .a = part->type };
 		search->sure = part->sure;
+		if (!is_due(search) || !hsnap_part_stands(work, part))
+			continue;
 		hsnap_walk_object(&search->walk, part->type, part->address,
 				  part->address + hsnap_dtype(work->symbols, part->type)->size);
 	}
@@ -233,13 +307,17 @@ enum hsnap_code hsnap_find_holders(struct hsnap_work *work, struct hsnap_error *
 {
 	if (!work->symbols)
 		return HSNAP_OK;
-	hsnap_auto(search_deinit) struct search search = { .work = work, .voting = true };
+	hsnap_auto(search_deinit) struct search search = { .work = work, .voting = true, .all = may_lose_elements(work) };
+	search.contested = calloc(work->num_blocks / 64 + 1, sizeof(*search.contested));
+	search.again = calloc(work->symbols->types.num, sizeof(*search.again));
+	if (!search.contested || !search.again)
+		return hsnap_no_memory(err);
 	hsnap_walk_init(&search.walk, work, visit, &search);
 	walk_all(&search);
-	for (uint32_t b = 0; b < work->num_blocks; b++)
-		work->claims[b].holder = 0;
+	forget_contested(&search);
 	search.voting = false;
-	walk_all(&search);
+	if (search.all || search.any_contested)
+		walk_all(&search);
 	return search.failed || work->plans.failed ? hsnap_no_memory(err) : HSNAP_OK;
 }
 

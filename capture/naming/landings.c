@@ -9,6 +9,8 @@
  */
 #include "capture/naming/landings.h"
 
+#include <stdlib.h>
+
 #include "capture/naming/claims.h"
 #include "capture/naming/looks.h"
 #include "capture/naming/walk.h"
@@ -47,6 +49,11 @@ struct group {
 	bool text; /* what can be nothing but bytes is text */
 };
 
+/* The group that a member's blocks were last counted for: most are of one container. */
+struct recent {
+	uint32_t owner, group; /* group: 1 + index into groups; 0: none yet */
+};
+
 struct land {
 	struct hsnap_work *work;
 	struct hsnap_void_members members;
@@ -58,6 +65,7 @@ struct land {
 	uint32_t *counted;    /* one a block: 1 + the group that it was last counted for */
 	size_t num_places;
 	struct hsnap_keymap known; /* {container, member} → 1 + index into groups */
+	struct recent *recent;     /* one a member */
 	struct hsnap_vec(struct group) groups;
 	struct hsnap_vec(struct score) scores;
 	uint32_t place;       /* that is walked by declared pointers */
@@ -75,6 +83,7 @@ static void land_deinit(struct land *land)
 	hsnap_pages_free(land->holder, land->num_places, sizeof(*land->holder));
 	hsnap_pages_free(land->counted, land->work->num_blocks, sizeof(*land->counted));
 	hsnap_keymap_deinit(&land->known);
+	free(land->recent);
 	hsnap_vec_deinit(&land->groups);
 	hsnap_vec_deinit(&land->scores);
 }
@@ -94,6 +103,7 @@ static void see_unnamed(void *context, uint32_t member, const struct hsnap_void_
 	struct land *land = context;
 	const struct hsnap_void_member *m = member_at(land, member);
 	land->any |= !hsnap_is_landed(land->work, target->block) && (m->num || hsnap_must_be_bytes(land->work, m, target));
+	land->members.stop = land->any;
 }
 
 /* --- containers --- */
@@ -169,7 +179,8 @@ static void find_containers(struct land *land)
 	hsnap_walk_init(&walk, work, see_link, land);
 	for (uint32_t b = 0; b < work->num_blocks; b++) {
 		land->place = b;
-		hsnap_walk_block(&walk, b);
+		if (work->claims[b].type)
+			hsnap_walk_next(&walk, b);
 	}
 	for (size_t i = 0; i < work->parts.num; i++) {
 		const struct hsnap_part *part = &work->parts.items[i];
@@ -201,7 +212,11 @@ static uint32_t owner_of(struct land *land, uint32_t place)
 static struct group *group_of(struct land *land, uint32_t member)
 {
 	bool is_new;
-	uint32_t *known = hsnap_keymap_at(&land->known, (struct hsnap_key){ owner_of(land, land->members.place), member }, &is_new);
+	struct recent *recent = &land->recent[member];
+	uint32_t owner = owner_of(land, land->members.place);
+	if (recent->group && recent->owner == owner)
+		return &land->groups.items[recent->group - 1];
+	uint32_t *known = hsnap_keymap_at(&land->known, (struct hsnap_key){ owner, member }, &is_new);
 	if (known && is_new) {
 		struct group group = { .member = member, .first_score = (uint32_t)land->scores.num };
 		uint32_t num = member_at(land, member)->num;
@@ -212,6 +227,8 @@ static struct group *group_of(struct land *land, uint32_t member)
 			land->scores.items[land->scores.num++] = (struct score){ 0 };
 	}
 	land->failed |= !known;
+	if (known)
+		*recent = (struct recent){ owner, *known };
 	return known ? &land->groups.items[*known - 1] : NULL;
 }
 
@@ -393,14 +410,17 @@ enum hsnap_code hsnap_find_landings(struct hsnap_work *work, struct hsnap_landed
 	hsnap_auto(land_deinit) struct land land = { .work = work };
 	if (!hsnap_void_members_init(&land.members, work) || !hsnap_looks_init(&land.looks, work))
 		return hsnap_no_memory(err);
+	land.members.only_names = true;
 	hsnap_void_walk(&land.members, see_unnamed, &land);
+	land.members.only_names = false;
 	if (!land.any)
 		return has_failed(&land) ? hsnap_no_memory(err) : HSNAP_OK;
 	land.num_places = (size_t)work->num_blocks + work->segments.num;
 	land.container = hsnap_pages_alloc(land.num_places, sizeof(*land.container));
 	land.holder = hsnap_pages_alloc(land.num_places, sizeof(*land.holder));
 	land.counted = hsnap_pages_alloc(work->num_blocks, sizeof(*land.counted));
-	if (!land.container || !land.holder || !land.counted)
+	land.recent = calloc(land.members.items.num, sizeof(*land.recent));
+	if (!land.container || !land.holder || !land.counted || !land.recent)
 		return hsnap_no_memory(err);
 	find_containers(&land);
 	return decide(&land, ret, err);

@@ -167,12 +167,21 @@ static const struct hsnap_void_slots *slots_of(struct hsnap_void_members *member
 
 /* --- what the members of all typed places lead to --- */
 
+/* Is it nothing that could have a name, whatever lies there?  So hsnap_must_be_bytes() has it. */
+static bool needs_no_name(const struct hsnap_void_members *members, uint32_t member, uint64_t word)
+{
+	const struct hsnap_void_member *m = &members->items.items[member];
+	return word % 2 == 0 && !m->num && m->declared;
+}
+
 static void walk_object(struct hsnap_void_members *members, const struct hsnap_void_slots *slots, uint64_t address,
 			uint64_t end)
 {
 	for (uint32_t i = 0; i < slots->num; i++) {
 		uint64_t at = address + slots->items[i].offset, word;
 		if (at >= end || end - at < 8 || !hsnap_window_word(&members->reader, at, &word))
+			continue;
+		if (members->only_names && needs_no_name(members, slots->items[i].member, word))
 			continue;
 		uint32_t b = hsnap_block_index_find(&members->work->index, word, &members->hint);
 		if (b == HSNAP_NO_BLOCK)
@@ -200,22 +209,24 @@ void hsnap_void_walk(struct hsnap_void_members *members, hsnap_see_target *see, 
 	struct hsnap_work *work = members->work;
 	members->see = see;
 	members->context = context;
-	for (uint32_t b = 0; b < work->num_blocks && !members->failed; b++) {
+	members->stop = false;
+	for (uint32_t b = 0; b < work->num_blocks && !members->failed && !members->stop; b++) {
 		const struct hsnap_claim *claim = &work->claims[b];
 		uint64_t address = hsnap_object_start(work, b);
 		members->place = b;
-		if (claim->form == HSNAP_FORM_ONE || claim->form == HSNAP_FORM_RUN)
-			walk_place(members, claim->type, claim->form == HSNAP_FORM_RUN, address,
-				   address + hsnap_live_bytes(work, b));
+		if ((claim->form != HSNAP_FORM_ONE && claim->form != HSNAP_FORM_RUN) || !slots_of(members, claim->type)->num)
+			continue;
+		hsnap_fetch_ahead(work, &members->reader, b);
+		walk_place(members, claim->type, claim->form == HSNAP_FORM_RUN, address, address + hsnap_live_bytes(work, b));
 	}
-	for (size_t i = 0; i < work->parts.num && !members->failed; i++) {
+	for (size_t i = 0; i < work->parts.num && !members->failed && !members->stop; i++) {
 		const struct hsnap_part *part = &work->parts.items[i];
 		members->place = part->block;
 		if (slots_of(members, part->type)->num && hsnap_part_stands(work, part))
 			walk_place(members, part->type, false, part->address,
 				   part->address + hsnap_dtype(work->symbols, part->type)->size);
 	}
-	for (uint32_t s = 0; s < work->segments.num && !members->failed; s++) {
+	for (uint32_t s = 0; s < work->segments.num && !members->failed && !members->stop; s++) {
 		const struct hsnap_segment *segment = &work->segments.items[s];
 		members->place = work->num_blocks + s;
 		if (segment->type && segment->size)

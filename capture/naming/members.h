@@ -45,6 +45,8 @@ struct hsnap_void_members {
 	uint32_t place; /* that is walked: a block, or behind them a segment */
 	hsnap_see_target *see;
 	void *context;
+	bool only_names; /* what needs no name is not seen: a plain pointer to bytes that leads to no odd address */
+	bool stop;      /* to be set by who sees: enough has been seen */
 	bool failed;    /* out of memory */
 };
 

@@ -18,6 +18,7 @@
 
 #define MAX_DEPTH 8 /* containers in containers' own storage */
 #define PIECE_BYTES ((uint64_t)4 << 20)
+#define FETCH_AHEAD 12u /* blocks */
 #define PIECE_BLOCKS 32768u
 #define BATCH 16 /* pieces of blocks; after each the copy that they were read from is given back */
 
@@ -366,6 +367,16 @@ void hsnap_open_window(const struct hsnap_work *work, struct hsnap_window *reade
 		if (hsnap_window_open(reader, blocks[first].address,
 					blocks[last - 1].address + blocks[last - 1].usable))
 			return;
+}
+
+void hsnap_fetch_ahead(const struct hsnap_work *work, struct hsnap_window *reader, uint32_t b)
+{
+	const struct hsnap_block *blocks = work->heap->blocks.items;
+	if (blocks[b].address < reader->start || blocks[b].address + blocks[b].usable > reader->end)
+		hsnap_open_window(work, reader, b, work->num_blocks);
+	uint32_t soon = b + FETCH_AHEAD;
+	if (soon < work->num_blocks && work->claims[soon].type && blocks[soon].address - reader->start < reader->end - reader->start)
+		__builtin_prefetch(reader->window + (blocks[soon].address - reader->start));
 }
 
 static void scan_block_piece(void *context, size_t i)

@@ -162,6 +162,12 @@ void hsnap_walk_block(struct hsnap_walk *walk, uint32_t b)
 		walk_run(walk, plan->tail, start + plan->tail_offset, end, plan->tail_offset);
 }
 
+void hsnap_walk_next(struct hsnap_walk *walk, uint32_t b)
+{
+	hsnap_fetch_ahead(walk->work, &walk->reader, b);
+	hsnap_walk_block(walk, b);
+}
+
 void hsnap_walk_segment(struct hsnap_walk *walk, const struct hsnap_segment *segment)
 {
 	if (!segment->type)

@@ -49,6 +49,8 @@ void hsnap_walk_init(struct hsnap_walk *walk, struct hsnap_work *work,
 void hsnap_walk_object(struct hsnap_walk *walk, hsnap_dtype_id type, uint64_t address, uint64_t end);
 /* A block as its claim says. */
 void hsnap_walk_block(struct hsnap_walk *walk, uint32_t block);
+/* The same, of blocks one after the other: what comes soon is fetched early. */
+void hsnap_walk_next(struct hsnap_walk *walk, uint32_t block);
 /* A variable. */
 void hsnap_walk_segment(struct hsnap_walk *walk, const struct hsnap_segment *segment);
 

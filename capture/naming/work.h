@@ -232,6 +232,9 @@ HSNAP_CHECKED enum hsnap_code hsnap_make_layouts(struct hsnap_work *work, struct
 /* scan.c */
 /* Give the reader the longest stretch from block `first` on, before `last`, that lies in one piece. */
 void hsnap_open_window(const struct hsnap_work *work, struct hsnap_window *reader, uint32_t first, uint32_t last);
+/* Blocks are read one after the other, and block `b` is next: open the window for as many as can be, and fetch one that
+ * comes soon.  Half of the time of a walk is waiting for its blocks' first lines. */
+void hsnap_fetch_ahead(const struct hsnap_work *work, struct hsnap_window *reader, uint32_t b);
 /* Fill root_edges and drop the segments that have none. */
 HSNAP_CHECKED enum hsnap_code hsnap_scan_roots(struct hsnap_work *work, struct hsnap_error *err);
 /* Make the nodes of the graph and its edges.  The copy of the target's memory is given back meanwhile:

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_naming.c - bench-naming [BLOCKS [ROUNDS]]: what names cost, part by part, of heaps of several kinds.
+ * bench_naming.c - bench-naming [BLOCKS [ROUNDS [KIND]]]: what names cost, part by part, of heaps of several kinds.
  *
  * Each kind is a process that is copied once; the copy is then named ROUNDS times, each time in a process of its own that
- * is forked with the copy and nothing else done, and once as often without debug info.  Printed are medians: processor
+ * is forked with the copy and nothing else done, and as often without debug info.  Printed are medians: processor
  * time and the greatest memory within a part beyond what was there before, for a million blocks; above them what the
- * same copy costs without names, and what readelf and gdb take to read the debug info of the program.  It asserts nothing.
+ * same copy costs without names, and what readelf and gdb take to read the debug info of the program.  It asserts
+ * nothing.  KIND: only the first, the second …
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -314,10 +315,11 @@ int main(int argc, char **argv)
 	const char *blocks = argc > 1 ? argv[1] : "1000000";
 	uint32_t rounds = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 3;
 	if (!rounds || rounds > MAX_ROUNDS) {
-		fputs("usage: bench-naming [BLOCKS [ROUNDS]]\n", stderr);
+		fputs("usage: bench-naming [BLOCKS [ROUNDS [KIND]]]\n", stderr);
 		return 2;
 	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		bench(&kinds[i], blocks, rounds);
+		if (argc < 4 || strtoul(argv[3], NULL, 10) == i + 1)
+			bench(&kinds[i], blocks, rounds);
 	return 0;
 }

@@ -70,6 +70,8 @@ bool hsnap_is_telling(const struct hsnap_work *work, hsnap_dtype_id type);
 bool hsnap_is_only_code(const struct hsnap_work *work, uint64_t value);
 /* Is the struct nothing but pointers to its own like?  The links of a list lead to links. */
 bool hsnap_is_bare_link(struct hsnap_work *work, hsnap_dtype_id type);
+/* Is it a struct around one pointer and nothing else, a bucket's head?  Then what that is declared to lead to; else 0. */
+hsnap_dtype_id hsnap_lone_pointer(struct hsnap_work *work, hsnap_dtype_id type);
 /* What an array of arrays, a few deep, is made of; any other type is itself. */
 hsnap_dtype_id hsnap_element_of(const struct hsnap_symbols *symbols, hsnap_dtype_id type);
 /* May all telling pointers of the object at the address? */

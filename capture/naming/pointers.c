@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pointers.c - what a declared pointer, or a container, says of the block that it leads to. */
 #include "capture/naming/push.h"
+#include "capture/naming/rings.h"
 
 /*
  * A larger struct that begins with a smaller one is no run of it; without pointers there is nothing to check.  Where each
@@ -45,6 +46,8 @@ static void push_object(struct push *push, uint32_t b, hsnap_dtype_id type, enum
 	push->fits[type].bad += form != HSNAP_FORM_ONE;
 	if (!form && hsnap_dtype(work->symbols, type)->size)
 		hsnap_reject_claim(work, b, type, HSNAP_FORM_ONE, evidence, HSNAP_VERDICT_SIZE);
+	if (form != HSNAP_FORM_ONE && hsnap_lone_pointer(work, type))
+		hsnap_push_wait(push, b, type, 0);
 	if (form == HSNAP_FORM_RUN)
 		evidence = evidence_of_run(push, b, type);
 	if (form && evidence)
@@ -125,12 +128,19 @@ bool hsnap_push_is_start(struct hsnap_work *work, uint32_t b, uint64_t value)
 	return value == hsnap_object_start(work, b);
 }
 
+/* What is linked with its like may be the first member of a larger object, as well as any other. */
+static bool may_be_first(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type)
+{
+	return hsnap_fit(work, b, type) != HSNAP_FORM_ONE && hsnap_link_of(work, type).kind;
+}
+
 void hsnap_push_note_inner(struct push *push, uint32_t b, const struct hsnap_found *found)
 {
 	struct hsnap_work *work = push->work;
 	uint64_t start = hsnap_object_start(work, b);
 	if (found->kind != HSNAP_SLOT_POINTER || work->claims[b].evidence >= HSNAP_EVIDENCE_INTRUSIVE || found->value < start ||
-	    hsnap_dtype(work->symbols, found->type)->kind != HSNAP_DTYPE_STRUCT)
+	    hsnap_dtype(work->symbols, found->type)->kind != HSNAP_DTYPE_STRUCT ||
+	    (found->value == start && !may_be_first(work, b, found->type)))
 		return;
 	if (!hsnap_inners_note(&push->inners, b, work->plans.same[found->type], found->value - start))
 		push->failed = true;
@@ -205,8 +215,9 @@ void hsnap_push_visit(void *context, const struct hsnap_found *seen)
 		return;
 	if (found->kind == HSNAP_SLOT_ARRAY)
 		declared.kind = HSNAP_SLOT_POINTER;
-	if (!hsnap_push_is_start(push->work, b, found->value)) {
-		hsnap_push_note_inner(push, b, found); /* it names a member, and not the block */
+	bool is_start = hsnap_push_is_start(push->work, b, found->value);
+	hsnap_push_note_inner(push, b, found); /* it may name a member, and not the block */
+	if (!is_start) {
 		if (found->kind == HSNAP_SLOT_POINTER) {
 			push->inside[found->type] = true;
 			hsnap_push_note_part(push, b, found->type, found->value);

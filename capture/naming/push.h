@@ -16,7 +16,7 @@
 /* What a block has been seen with; of the first ones most blocks have one at most. */
 enum { HSNAP_SEEN_SURE_POINTER, HSNAP_SEEN_RUN, HSNAP_NUM_FIRST, HSNAP_SEEN_POINTER = HSNAP_NUM_FIRST };
 
-/* A block that a pointer to pointers leads to. */
+/* A block that a pointer to pointers, or to structs around one pointer, leads to. */
 struct waiting {
 	uint32_t block;
 	hsnap_dtype_id pointer; /* type of its elements */
@@ -103,7 +103,7 @@ void hsnap_push_visit(void *context, const struct hsnap_found *found);
 void hsnap_push_pointer(struct push *push, uint32_t b, hsnap_dtype_id type, uint64_t at, enum hsnap_evidence evidence);
 /* Is it where the block's object begins?  A declared pointer to the very block shows that this one has no header. */
 bool hsnap_push_is_start(struct hsnap_work *work, uint32_t b, uint64_t value);
-/* Remember a pointer into a block without a name, to what is a member of its object: see hsnap_find_outer(). */
+/* Remember a pointer to what is a member of the object of a block without a name: see hsnap_find_outer(). */
 void hsnap_push_note_inner(struct push *push, uint32_t b, const struct hsnap_found *found);
 
 /* waiting.c */

@@ -10,6 +10,7 @@
 
 #define LANDING_ROUNDS 4 /* containers that hang on others' void members */
 #define OWNED_ROUNDS 8   /* containers that hang on what a rule named under another */
+#define OUTER_ROUNDS 16  /* lists whose heads are in what another list named */
 
 static void take_inferred(struct push *push, const struct hsnap_inferred_list *list, enum hsnap_form form,
 			  enum hsnap_evidence evidence)
@@ -23,34 +24,50 @@ static void see_link(void *context, const struct hsnap_found *found)
 {
 	struct push *push = context;
 	uint32_t b = hsnap_block_index_find(&push->work->index, found->value, &push->hint);
-	if (b != HSNAP_NO_BLOCK && found->value != hsnap_object_start(push->work, b))
+	if (b != HSNAP_NO_BLOCK)
 		hsnap_push_note_inner(push, b, found);
 }
 
-/* A list's nodes lead from one to the next, and only the first to be seen is what a typed place leads to. */
-static void follow_inners(struct push *push)
+/*
+ * A list's nodes lead from one to the next, and only the first to be seen is what a typed place leads to.
+ * Returns how many are followed by now.
+ */
+static size_t follow_inners(struct push *push, size_t first)
 {
 	struct hsnap_work *work = push->work;
 	struct hsnap_walk walk;
 	hsnap_walk_init(&walk, work, see_link, push);
-	for (size_t i = 0; i < push->inners.items.num && !push->failed; i++) {
+	size_t i = first;
+	for (; i < push->inners.items.num && !push->failed; i++) {
 		struct hsnap_inner inner = push->inners.items.items[i];
 		uint64_t at = hsnap_object_start(work, inner.block) + inner.offset, size = hsnap_dtype(work->symbols, inner.type)->size;
 		if (work->claims[inner.block].evidence < HSNAP_EVIDENCE_INTRUSIVE && hsnap_has_room(work, inner.block, at, size))
 			hsnap_walk_object(&walk, inner.type, at, at + size);
 	}
+	return i;
+}
+
+/* What lists run through; they may have heads of others. */
+static enum hsnap_code take_outer(struct push *push, struct hsnap_error *err)
+{
+	enum hsnap_code code = HSNAP_OK;
+	size_t followed = 0;
+	for (unsigned round = 0; round < OUTER_ROUNDS && followed < push->inners.items.num && !code && !push->failed; round++) {
+		struct hsnap_inferred_list list = { 0 };
+		followed = follow_inners(push, followed);
+		code = hsnap_find_outer(push->work, &push->inners, &list, err);
+		if (!code)
+			take_inferred(push, &list, HSNAP_FORM_ONE, HSNAP_EVIDENCE_INTRUSIVE);
+		hsnap_vec_deinit(&list);
+	}
+	return code;
 }
 
 /* What blocks have from their kin, once all is said that can be proved. */
 enum hsnap_code hsnap_push_infer(struct push *push, struct hsnap_error *err)
 {
 	struct hsnap_inferred_list list = { 0 };
-	follow_inners(push);
-	enum hsnap_code code = hsnap_find_outer(push->work, &push->inners, &list, err);
-	if (!code)
-		take_inferred(push, &list, HSNAP_FORM_ONE, HSNAP_EVIDENCE_INTRUSIVE);
-	hsnap_vec_deinit(&list);
-	list = (struct hsnap_inferred_list){ 0 };
+	enum hsnap_code code = take_outer(push, err);
 	if (!code)
 		code = hsnap_find_consensus(push->work, &list, err);
 	if (!code)

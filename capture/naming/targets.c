@@ -82,6 +82,15 @@ bool hsnap_is_bare_link(struct hsnap_work *work, hsnap_dtype_id type)
 	return plan->num && plan->words * 8 >= hsnap_dtype(work->symbols, type)->size;
 }
 
+hsnap_dtype_id hsnap_lone_pointer(struct hsnap_work *work, hsnap_dtype_id type)
+{
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
+	if (dtype->kind != HSNAP_DTYPE_STRUCT || dtype->size != sizeof(uint64_t))
+		return 0;
+	const struct hsnap_plan *plan = hsnap_plan_of(&work->plans, type);
+	return plan->num == 1 && plan->slots[0].kind == HSNAP_SLOT_POINTER ? plan->slots[0].type : 0;
+}
+
 hsnap_dtype_id hsnap_element_of(const struct hsnap_symbols *symbols, hsnap_dtype_id type)
 {
 	for (unsigned depth = 0; depth < MAX_ARRAYS && hsnap_dtype(symbols, type)->kind == HSNAP_DTYPE_ARRAY; depth++)

@@ -18,6 +18,15 @@ void hsnap_push_wait(struct push *push, uint32_t b, hsnap_dtype_id pointer, uint
 		push->failed = true;
 }
 
+/* Is it the member of an object whose name is known, and of that type? */
+static bool is_member(const struct hsnap_work *work, uint32_t b, uint64_t value, hsnap_dtype_id type)
+{
+	const struct hsnap_claim *claim = &work->claims[b];
+	uint64_t offset = value - hsnap_object_start(work, b), size = hsnap_dtype(work->symbols, claim->type)->size;
+	return claim->evidence >= HSNAP_EVIDENCE_RUN && claim->form != HSNAP_FORM_BYTES && size && value >= hsnap_object_start(work, b) &&
+	       hsnap_has_member(work, claim->type, type, claim->form == HSNAP_FORM_RUN ? offset % size : offset);
+}
+
 /* Does it point to such an object within a block, or to the first of several? */
 static bool is_inside(struct push *push, uint64_t value, hsnap_dtype_id type)
 {
@@ -27,6 +36,8 @@ static bool is_inside(struct push *push, uint64_t value, hsnap_dtype_id type)
 			     ? hsnap_block_index_find(&work->index, value, &push->hint) : HSNAP_NO_BLOCK;
 	if (b == HSNAP_NO_BLOCK)
 		return false;
+	if (is_member(work, b, value, type))
+		return true;
 	struct hsnap_part part = { .block = b, .address = value, .type = type };
 	bool within = value != hsnap_object_start(work, b);
 	bool found = hsnap_has_room(work, b, value, dtype->size) && (within || dtype->size <= hsnap_object_room(work, b) / 2) &&
@@ -39,7 +50,8 @@ static bool is_inside(struct push *push, uint64_t value, hsnap_dtype_id type)
 static bool are_targets(struct push *push, const struct waiting *waiting, uint64_t num)
 {
 	uint64_t start = hsnap_object_start(push->work, waiting->block), word;
-	hsnap_dtype_id type = hsnap_dtype(push->work->symbols, waiting->pointer)->target;
+	hsnap_dtype_id lone = hsnap_lone_pointer(push->work, waiting->pointer);
+	hsnap_dtype_id type = lone ? lone : hsnap_dtype(push->work->symbols, waiting->pointer)->target;
 	hsnap_window_open(&push->walk.reader, start, start + num * 8);
 	for (uint64_t at = start; at < start + num * 8; at += 8)
 		if (!hsnap_window_word(&push->walk.reader, at, &word) ||

@@ -2,9 +2,10 @@
 /*
  * glib.c - what GLib's own source says of its containers, where its debug info is not at hand.
  *
- * Programs are told next to nothing: a hash table is opaque, and of arrays they see the first two members.  The rest
+ * Programs are told next to nothing: a hash table and a tree are opaque, and of arrays they see the first two members.  The rest
  * is that of GLib from 2.60 on (glib/ghash.c, struct _GHashTable; glib/garray.c, struct _GRealArray and
- * _GRealPtrArray), and each instance is checked before it is believed.
+ * _GRealPtrArray; glib/gtree.c, struct _GTree and _GTreeNode).  Each hash table and array of pointers is checked before it
+ * is believed; the others have to have the right size.
  */
 #include <string.h>
 
@@ -14,7 +15,7 @@
 
 /* Types that the members have. */
 struct parts {
-	hsnap_dtype_id word, number, pointer, pointers, numbers;
+	hsnap_dtype_id word, number, pointer, pointers, numbers, node;
 };
 
 static hsnap_dtype_id add_type(struct hsnap_symbols *symbols, uint8_t kind, const char *name, uint64_t size, hsnap_dtype_id target)
@@ -74,13 +75,59 @@ static bool define_pointers(struct hsnap_symbols *symbols, hsnap_dtype_id type, 
 	       add_member(symbols, type, "element_free_func", 24, parts->word);
 }
 
-/* Its data are declared as characters, and are what the program puts there. */
-static bool define_array(struct hsnap_symbols *symbols, hsnap_dtype_id type, struct parts *parts)
+static bool define_array_of(struct hsnap_symbols *symbols, hsnap_dtype_id type, struct parts *parts, hsnap_dtype_id data)
 {
-	return make_parts(symbols, parts) && define(symbols, type, 40) && add_member(symbols, type, "data", 0, parts->pointer) &&
+	return define(symbols, type, 40) && add_member(symbols, type, "data", 0, data) &&
 	       add_member(symbols, type, "len", 8, parts->number) && add_member(symbols, type, "elt_capacity", 12, parts->number) &&
 	       add_member(symbols, type, "elt_size", 16, parts->number) && add_member(symbols, type, "flags", 20, parts->number) &&
 	       add_member(symbols, type, "ref_count", 24, parts->number) && add_member(symbols, type, "clear_func", 32, parts->word);
+}
+
+/* Its data are declared as characters, and are what the program puts there. */
+static bool define_array(struct hsnap_symbols *symbols, hsnap_dtype_id type, struct parts *parts)
+{
+	return make_parts(symbols, parts) && define_array_of(symbols, type, parts, parts->pointer);
+}
+
+/* Its data are what they are declared as. */
+static bool define_bytes(struct hsnap_symbols *symbols, hsnap_dtype_id type, struct parts *parts)
+{
+	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
+	hsnap_dtype_id data = dtype->num_members ? symbols->members.items[dtype->first_member].type : 0;
+	return make_parts(symbols, parts) && (!data || define_array_of(symbols, type, parts, data));
+}
+
+/* Where a node has no child it leads to its neighbour. */
+static bool define_node(struct hsnap_symbols *symbols, hsnap_dtype_id type, struct parts *parts)
+{
+	hsnap_dtype_id node = make_parts(symbols, parts) ? add_type(symbols, HSNAP_DTYPE_POINTER, "", 8, type) : 0;
+	return node && define(symbols, type, 40) && add_member(symbols, type, "key", 0, parts->pointer) &&
+	       add_member(symbols, type, "value", 8, parts->pointer) && add_member(symbols, type, "left", 16, node) &&
+	       add_member(symbols, type, "right", 24, node) && add_member(symbols, type, "balance", 32, parts->number);
+}
+
+/* The program may know of no nodes. */
+static bool find_node(struct hsnap_symbols *symbols, struct parts *parts)
+{
+	hsnap_dtype_id node = 1, num = (hsnap_dtype_id)symbols->types.num;
+	while (node < num && strcmp(hsnap_str(&symbols->strings, hsnap_dtype(symbols, node)->name), "_GTreeNode"))
+		node++;
+	if (node == num)
+		node = add_type(symbols, HSNAP_DTYPE_INCOMPLETE, "_GTreeNode", 0, 0);
+	if (!node || (hsnap_dtype(symbols, node)->kind == HSNAP_DTYPE_INCOMPLETE && !define_node(symbols, node, parts)))
+		return false;
+	parts->node = add_type(symbols, HSNAP_DTYPE_POINTER, "", 8, node);
+	return parts->node;
+}
+
+static bool define_tree(struct hsnap_symbols *symbols, hsnap_dtype_id type, struct parts *parts)
+{
+	return make_parts(symbols, parts) && (parts->node || find_node(symbols, parts)) && define(symbols, type, 48) &&
+	       add_member(symbols, type, "root", 0, parts->node) && add_member(symbols, type, "key_compare", 8, parts->word) &&
+	       add_member(symbols, type, "key_destroy_func", 16, parts->word) &&
+	       add_member(symbols, type, "value_destroy_func", 24, parts->word) &&
+	       add_member(symbols, type, "key_compare_data", 32, parts->pointer) &&
+	       add_member(symbols, type, "nnodes", 40, parts->number) && add_member(symbols, type, "ref_count", 44, parts->number);
 }
 
 static const struct {
@@ -92,6 +139,9 @@ static const struct {
 	{ "_GHashTable", HSNAP_DTYPE_INCOMPLETE, 0, define_table },
 	{ "_GPtrArray", HSNAP_DTYPE_STRUCT, 16, define_pointers },
 	{ "_GArray", HSNAP_DTYPE_STRUCT, 16, define_array },
+	{ "_GByteArray", HSNAP_DTYPE_STRUCT, 16, define_bytes },
+	{ "_GTree", HSNAP_DTYPE_INCOMPLETE, 0, define_tree },
+	{ "_GTreeNode", HSNAP_DTYPE_INCOMPLETE, 0, define_node },
 };
 
 static bool has_glib(const struct hsnap_target *target)

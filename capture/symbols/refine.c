@@ -16,7 +16,7 @@
 
 uint64_t hsnap_refine_looks(const struct hsnap_reader *reader, const struct hsnap_raw_type *type)
 {
-	uint64_t hash = hsnap_unify_mix(type->kind, type->name);
+	uint64_t hash = hsnap_unify_mix(hsnap_unify_mix(0, type->kind), type->name);
 	hash = hsnap_unify_mix(hash, (uint64_t)type->file << 32 | type->line);
 	hash = hsnap_unify_mix(hash, type->size);
 	hash = hsnap_unify_mix(hash, type->count);

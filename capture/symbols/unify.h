@@ -44,9 +44,10 @@ static inline uint32_t hsnap_unify_settled(const struct hsnap_unify *u, uint32_t
 	return type->kind == HSNAP_RAW_DECLARATION && type->aliased ? type->aliased : index;
 }
 
+/* Of small numbers none undoes another: from 0 what comes next would go on as what it begins with elsewhere. */
 static inline uint64_t hsnap_unify_mix(uint64_t hash, uint64_t value)
 {
-	hash = (hash ^ value) * 0x9fb21c651e98df25u;
+	hash = (hash ^ value ^ 0xc2b2ae3d27d4eb4fu) * 0x9fb21c651e98df25u;
 	return hash ^ hash >> 29;
 }
 

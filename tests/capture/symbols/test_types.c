@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "capture/symbols/unify.h"
 #include "snapshot/base/cleanup.h"
 #include "tests/capture/symbols/support.h"
 
@@ -225,4 +226,19 @@ Test(symbols_types, as_gdb_sees_them)
 	}
 	cr_expect_gt(checked, 15, "only %u members", checked);
 	hsnap_symbols_destroy(s);
+}
+
+/* Which types are the same is told by hashes of the numbers of what they refer to. */
+Test(types, a_number_and_a_list_of_numbers_have_hashes_of_their_own)
+{
+	uint64_t seen[16 + 16 * 16];
+	size_t num = 0;
+	for (uint64_t a = 0; a < 16; a++) {
+		seen[num++] = hsnap_unify_mix(1, a);
+		for (uint64_t b = 0; b < 16; b++)
+			seen[num++] = hsnap_unify_mix(hsnap_unify_mix(1, a), b);
+	}
+	for (size_t i = 0; i < num; i++)
+		for (size_t k = 0; k < i; k++)
+			cr_expect_neq(seen[i], seen[k], "%zu and %zu", i, k);
 }

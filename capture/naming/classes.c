@@ -219,30 +219,40 @@ static void meet(struct finder *finder, uint64_t vptr)
 
 /* Where the elements of `new T[n]` begin, if the block can be such an array; else 0.  A 1 before one object
  * is as well its count of references. */
-static uint64_t find_elements(struct finder *finder, const struct hsnap_block *block, uint64_t *ret_count,
-			      uint64_t *ret_vptr)
+static uint64_t find_elements(struct finder *finder, uint32_t b, uint64_t *ret_count, uint64_t *ret_vptr)
 {
-	for (uint64_t at = 8; at <= MAX_COOKIE && at + 8 <= block->usable; at *= 2)
-		if (hsnap_window_word(&finder->reader, block->address + at - 8, ret_count) && *ret_count > 1 &&
-		    *ret_count <= (block->usable - at) / 8 &&
-		    hsnap_window_word(&finder->reader, block->address + at, ret_vptr) && is_vptr(finder, *ret_vptr))
+	uint64_t start = hsnap_object_start(finder->work, b);
+	uint64_t room = finder->heap->blocks.items[b].usable - hsnap_header(finder->work, b);
+	for (uint64_t at = 8; at <= MAX_COOKIE && at + 8 <= room; at *= 2)
+		if (hsnap_window_word(&finder->reader, start + at - 8, ret_count) && *ret_count > 1 &&
+		    *ret_count <= (room - at) / 8 &&
+		    hsnap_window_word(&finder->reader, start + at, ret_vptr) && is_vptr(finder, *ret_vptr))
 			return at;
 	return 0;
+}
+
+static bool meet_at(struct finder *finder, const struct hsnap_block *block, uint64_t at)
+{
+	uint64_t word;
+	if (block->usable < at + 8 || !hsnap_window_word(&finder->reader, block->address + at, &word) || !is_vptr(finder, word))
+		return false;
+	meet(finder, word);
+	return true;
 }
 
 static void look_at(struct finder *finder, uint32_t b)
 {
 	const struct hsnap_block *block = &finder->heap->blocks.items[b];
-	uint64_t word, count;
-	if (block->usable < 8 || !hsnap_window_word(&finder->reader, block->address, &word))
-		return;
-	if (is_vptr(finder, word)) {
-		meet(finder, word);
-		KEEP(finder, &finder->classes->blocks, b);
-	} else if (find_elements(finder, block, &count, &word)) {
-		meet(finder, word);
+	uint64_t header = hsnap_header(finder->work, b), vptr, count;
+	bool behind = meet_at(finder, block, header);
+	if (!behind && find_elements(finder, b, &count, &vptr)) {
+		meet(finder, vptr);
 		KEEP(finder, &finder->arrays, b);
+		return;
 	}
+	/* Blocks are told to have headers by their share: one that begins with an object has none. */
+	if ((header && meet_at(finder, block, 0)) || behind)
+		KEEP(finder, &finder->classes->blocks, b);
 }
 
 static void look_at_all(struct finder *finder)
@@ -452,10 +462,10 @@ static hsnap_dtype_id add_array(struct finder *finder, hsnap_dtype_id class, uin
 }
 
 /* Do `count` objects of a size (0: not known) from an offset on fill the block, each with the pointer at its start? */
-static bool are_elements(struct finder *finder, const struct hsnap_block *block, uint64_t at, uint64_t count,
-			 uint64_t each, uint64_t vptr)
+static bool are_elements(struct finder *finder, uint32_t b, uint64_t at, uint64_t count, uint64_t each, uint64_t vptr)
 {
-	uint64_t size = hsnap_block_size(block), whole, word;
+	const struct hsnap_block *block = &finder->heap->blocks.items[b];
+	uint64_t start = hsnap_object_start(finder->work, b), size = hsnap_object_room(finder->work, b), whole, word;
 	if (!each && size > at)
 		each = (size - at) / count & ~UINT64_C(7);
 	/* More than 8 bytes stand before elements that lie at multiples of more. */
@@ -464,20 +474,19 @@ static bool are_elements(struct finder *finder, const struct hsnap_block *block,
 	    (hsnap_is_requested(finder->work, block) ? whole != size - at : size - at - whole >= HSNAP_MOST_SLACK))
 		return false;
 	for (uint64_t i = 0; i < count; i++)
-		if (!hsnap_window_word(&finder->reader, block->address + at + i * each, &word) || word != vptr)
+		if (!hsnap_window_word(&finder->reader, start + at + i * each, &word) || word != vptr)
 			return false;
 	return true;
 }
 
 /* The class of the elements, if it can be one alone. */
-static hsnap_dtype_id find_element(struct finder *finder, const struct hsnap_block *block, uint64_t at, uint64_t count,
-				   uint64_t vptr)
+static hsnap_dtype_id find_element(struct finder *finder, uint32_t b, uint64_t at, uint64_t count, uint64_t vptr)
 {
 	const struct hsnap_vclass *class = at ? hsnap_class_of(finder->classes, vptr) : NULL;
 	hsnap_dtype_id found = 0;
 	for (uint32_t c = 0; class && c < class->num; c++) {
 		hsnap_dtype_id type = finder->classes->candidates.items[class->first + c];
-		if (!are_elements(finder, block, at, count, hsnap_dtype(finder->symbols, type)->size, vptr))
+		if (!are_elements(finder, b, at, count, hsnap_dtype(finder->symbols, type)->size, vptr))
 			continue;
 		if (found)
 			return 0;
@@ -490,9 +499,8 @@ static void find_arrays(struct finder *finder)
 {
 	for (size_t a = 0; a < finder->arrays.num && !finder->failed; a++) {
 		uint32_t b = finder->arrays.items[a];
-		const struct hsnap_block *block = &finder->heap->blocks.items[b];
-		uint64_t count, vptr, at = find_elements(finder, block, &count, &vptr);
-		hsnap_dtype_id element = find_element(finder, block, at, count, vptr);
+		uint64_t count, vptr, at = find_elements(finder, b, &count, &vptr);
+		hsnap_dtype_id element = find_element(finder, b, at, count, vptr);
 		if (!element)
 			continue;
 		bool is_new;

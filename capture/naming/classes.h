@@ -5,8 +5,8 @@
  * Private to capture/naming.  Before an address that objects carry stand the offset to the top of the complete
  * object and the type descriptor, whose second word is the mangled name (Itanium C++ ABI 2.5.2, 2.9.2).  A complete
  * object has such a pointer in its very first word, that of its primary base if it has one (2.4); those further on
- * belong to bases and members.  So blocks are asked for their first word, and for the first one behind what
- * `new T[n]` keeps n in (2.7).
+ * belong to bases and members.  So objects of blocks, behind a header of the program's own if there is one, are
+ * asked for their first word, and for the first one behind what `new T[n]` keeps n in (2.7).
  */
 #ifndef HSNAP_CAPTURE_NAMING_CLASSES_H
 #define HSNAP_CAPTURE_NAMING_CLASSES_H
@@ -36,7 +36,7 @@ struct hsnap_classes {
 	struct hsnap_keymap of;                   /* {vptr} → 1 + index into items */
 	struct hsnap_vec(struct hsnap_vclass) items;
 	struct hsnap_vec(hsnap_dtype_id) candidates;
-	struct hsnap_vec(uint32_t) blocks;        /* that begin with a vtable pointer, in order */
+	struct hsnap_vec(uint32_t) blocks;        /* that begin with a vtable pointer, or have one behind a header, in order */
 	struct hsnap_vec(struct hsnap_counted) counted;
 };
 

@@ -95,10 +95,6 @@ static bool prepare_marks(struct hsnap_work *work)
 
 static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
 {
-	enum hsnap_code code = hsnap_block_index_init(&work->index, work->heap, err);
-	if (code)
-		return code;
-	work->num_blocks = (uint32_t)work->heap->blocks.num;
 	work->claims = hsnap_pages_alloc(work->num_blocks, sizeof(*work->claims));
 	work->body_of = hsnap_pages_alloc(work->num_blocks, sizeof(*work->body_of));
 	work->linked = calloc(work->num_blocks / 64 + 1, sizeof(*work->linked));
@@ -111,12 +107,25 @@ static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
 	return work->symbols && !work->aliases ? hsnap_no_memory(err) : HSNAP_OK;
 }
 
+/* Where objects begin, and the classes that they say to have: those become types, before there are any tables of types. */
+static enum hsnap_code look_into_blocks(struct hsnap_work *work, struct hsnap_symbols *symbols, struct hsnap_error *err)
+{
+	enum hsnap_code code = hsnap_block_index_init(&work->index, work->heap, err);
+	if (code)
+		return code;
+	work->num_blocks = (uint32_t)work->heap->blocks.num;
+	hsnap_naming_begin(work, "sites");
+	code = hsnap_find_headers(work, err);
+	hsnap_naming_begin(work, "classes");
+	return code ? code : hsnap_find_classes(work, symbols, err);
+}
+
 static const struct {
 	const char *part; /* what it is a part of: as in docs/performance.md */
 	enum hsnap_code (*run)(struct hsnap_work *work, struct hsnap_error *err);
 } steps[] = {
 	{ "roots", prepare }, { "roots", hsnap_copy_modules }, { "roots", hsnap_copy_stacks }, { "roots", hsnap_find_segments },
-	{ "sites", hsnap_find_headers }, { "sites", hsnap_claim_sites }, { "classes", hsnap_claim_vtables },
+	{ "sites", hsnap_claim_sites }, { "classes", hsnap_claim_vtables },
 	{ "push", hsnap_push_types }, { "doubt", hsnap_spread_doubt },
 	{ "scan", hsnap_make_layouts }, { "scan", hsnap_scan_roots }, { "scan", hsnap_name_segments },
 	{ "holders", hsnap_find_holders }, { "holders", hsnap_user_notes }, { "scan", hsnap_scan_blocks }, { "labels", hsnap_assign_types },
@@ -152,9 +161,9 @@ enum hsnap_code hsnap_name_watched(const struct hsnap_target *target, const stru
 	snapshot->facts.basis = heap->requested_known ? HSNAP_BASIS_REQUESTED : HSNAP_BASIS_USABLE;
 	snapshot->facts.epoch_start = heap->epoch_start;
 	enum hsnap_code code = rules && rules->rules.num ? prepare_user(&work, &user, rules, symbols, err) : HSNAP_OK;
-	hsnap_naming_begin(&work, "classes");
+	hsnap_naming_begin(&work, "roots");
 	if (!code)
-		code = hsnap_find_classes(&work, symbols, err);
+		code = look_into_blocks(&work, symbols, err);
 	hsnap_naming_begin(&work, "plans");
 	if (!code && symbols && !hsnap_know_glib(symbols, target))
 		code = hsnap_no_memory(err);

@@ -123,8 +123,13 @@ static void push_body(struct push *push, uint32_t b, const struct hsnap_found *f
 /* A declared pointer to the very block shows that this one has no header. */
 bool hsnap_push_is_start(struct hsnap_work *work, uint32_t b, uint64_t value)
 {
-	if (value == work->heap->blocks.items[b].address && hsnap_header(work, b) && !work->claims[b].type)
-		work->headers[b] = 0;
+	struct hsnap_claim *claim = &work->claims[b];
+	if (value == work->heap->blocks.items[b].address && hsnap_header(work, b)) {
+		if (claim->evidence == HSNAP_EVIDENCE_VTABLE || claim->evidence == HSNAP_EVIDENCE_CONTROL)
+			hsnap_unname_block(work, b); /* what says so stands behind what was taken for one */
+		if (!claim->type)
+			work->headers[b] = 0;
+	}
 	return value == hsnap_object_start(work, b);
 }
 

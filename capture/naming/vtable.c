@@ -2,7 +2,7 @@
 /*
  * vtable.c - objects that say themselves what they are.
  *
- * The class of a block's first word names it if such an object fills it.  A larger block has such an object as
+ * The class of its first word names a block's object if one fills it.  A larger block has such an object as
  * a member or is a run of them; a smaller one has the word from whoever had the memory before.
  */
 #include "capture/naming/claims.h"
@@ -27,24 +27,24 @@ static void viewer_deinit(struct viewer *viewer)
 }
 
 /* How many objects with this pointer follow one another, `each` bytes apart?  0: no whole block of them. */
-static uint64_t count_run(struct viewer *viewer, const struct hsnap_block *block, uint64_t each, uint64_t vptr)
+static uint64_t count_run(struct viewer *viewer, uint32_t b, uint64_t each, uint64_t vptr)
 {
-	bool requested = hsnap_is_requested(viewer->work, block);
-	uint64_t size = hsnap_block_size(block), word, num = 0;
+	bool requested = hsnap_is_requested(viewer->work, &viewer->work->heap->blocks.items[b]);
+	uint64_t start = hsnap_object_start(viewer->work, b), size = hsnap_object_room(viewer->work, b), word, num = 0;
 	if (!each || size < 2 * each || (requested ? size % each : size % each >= HSNAP_MOST_SLACK))
 		return 0;
 	/* Behind the last one can be room for more. */
-	while (num < size / each && hsnap_window_word(&viewer->reader, block->address + num * each, &word) && word == vptr)
+	while (num < size / each && hsnap_window_word(&viewer->reader, start + num * each, &word) && word == vptr)
 		num++;
 	return num;
 }
 
 /* How far behind the first the same pointer stands again; 0: nowhere near. */
-static uint64_t find_stride(struct viewer *viewer, const struct hsnap_block *block, uint64_t vptr)
+static uint64_t find_stride(struct viewer *viewer, uint32_t b, uint64_t vptr)
 {
-	uint64_t size = hsnap_block_size(block), word;
+	uint64_t start = hsnap_object_start(viewer->work, b), size = hsnap_object_room(viewer->work, b), word;
 	for (uint64_t at = 8; at <= size / 2 && at <= MAX_STRIDE; at += 8)
-		if (hsnap_window_word(&viewer->reader, block->address + at, &word) && word == vptr)
+		if (hsnap_window_word(&viewer->reader, start + at, &word) && word == vptr)
 			return at;
 	return 0;
 }
@@ -84,11 +84,10 @@ static hsnap_dtype_id only_name(const struct hsnap_work *work, const struct hsna
 static void claim_run(struct viewer *viewer, uint32_t b, const struct hsnap_vclass *class)
 {
 	struct hsnap_work *work = viewer->work;
-	const struct hsnap_block *block = &work->heap->blocks.items[b];
 	for (uint32_t c = 0; c < class->num; c++) {
 		hsnap_dtype_id type = work->classes.candidates.items[class->first + c];
 		uint64_t each = hsnap_dtype(work->symbols, type)->size;
-		uint64_t num = count_run(viewer, block, each ? each : find_stride(viewer, block, class->vptr), class->vptr);
+		uint64_t num = count_run(viewer, b, each ? each : find_stride(viewer, b, class->vptr), class->vptr);
 		if (each ? num > 1 && !hsnap_may_be_larger(work, b, type) : num >= FEW_UNKNOWN) {
 			hsnap_claim_block(work, b, type, HSNAP_FORM_RUN, HSNAP_EVIDENCE_RUN);
 			return;
@@ -102,19 +101,19 @@ static void claim_name(struct viewer *viewer, uint32_t b, const struct hsnap_vcl
 {
 	struct hsnap_work *work = viewer->work;
 	const struct hsnap_block *block = &work->heap->blocks.items[b];
-	uint64_t usual = hsnap_keymap_get(&viewer->usual, (struct hsnap_key){ class->vptr, 0 }), size = hsnap_block_size(block);
+	uint64_t usual = hsnap_keymap_get(&viewer->usual, (struct hsnap_key){ class->vptr, 0 }), size = hsnap_object_room(work, b);
 	bool fits = usual && size >= usual - 1 &&
 		    size - (usual - 1) < (hsnap_is_requested(work, block) ? 1 : HSNAP_MOST_SLACK);
-	if (find_stride(viewer, block, class->vptr))
+	if (find_stride(viewer, b, class->vptr))
 		claim_run(viewer, b, class);
 	else if (fits)
 		hsnap_claim_block(work, b, type, HSNAP_FORM_ONE, evidence_of(class));
 }
 
-static void count_size(struct viewer *viewer, const struct hsnap_block *block, const struct hsnap_vclass *class)
+static void count_size(struct viewer *viewer, uint32_t b, const struct hsnap_vclass *class)
 {
 	bool is_new;
-	uint64_t size = hsnap_block_size(block);
+	uint64_t size = hsnap_object_room(viewer->work, b);
 	if (size >= UINT32_MAX)
 		return;
 	uint32_t *num = hsnap_keymap_at(&viewer->sizes, (struct hsnap_key){ class->vptr, size }, &is_new);
@@ -129,22 +128,42 @@ static void count_size(struct viewer *viewer, const struct hsnap_block *block, c
 	}
 }
 
-/* Of a block that begins with a vtable pointer: what it says, or NULL. */
-static const struct hsnap_vclass *class_at(struct viewer *viewer, uint32_t b)
+/* What the vtable pointer says that stands in a block at an offset, or NULL. */
+static const struct hsnap_vclass *class_at(struct viewer *viewer, uint32_t b, uint64_t at)
 {
 	const struct hsnap_block *block = &viewer->work->heap->blocks.items[b];
 	uint64_t vptr;
 	const struct hsnap_vclass *class = NULL;
 	if (block->address + block->usable > viewer->reader.end)
 		hsnap_open_window(viewer->work, &viewer->reader, b, viewer->work->num_blocks);
-	if (hsnap_window_word(&viewer->reader, block->address, &vptr))
+	if (block->usable >= at + 8 && hsnap_window_word(&viewer->reader, block->address + at, &vptr))
 		class = hsnap_class_of(&viewer->work->classes, vptr);
 	return class && class->num ? class : NULL;
 }
 
+/*
+ * What the object of a block says that it is, or NULL.  That a block has a header is told by share: one that a class
+ * fills from its very start has none, but where the rest behind the header may be an object, too, nobody knows.
+ */
+static const struct hsnap_vclass *class_of(struct viewer *viewer, uint32_t b)
+{
+	struct hsnap_work *work = viewer->work;
+	uint8_t header = (uint8_t)hsnap_header(work, b);
+	const struct hsnap_vclass *behind = class_at(viewer, b, header), *front = header ? class_at(viewer, b, 0) : NULL;
+	if (!front || work->claims[b].type)
+		return behind;
+	bool either = behind && (only_name(work, behind) || find_fitting(viewer, b, behind));
+	work->headers[b] = 0;
+	bool all = find_fitting(viewer, b, front);
+	if (all && !either)
+		return front;
+	work->headers[b] = header;
+	return all ? NULL : behind;
+}
+
 static void claim_first(struct viewer *viewer, uint32_t b)
 {
-	const struct hsnap_vclass *class = class_at(viewer, b);
+	const struct hsnap_vclass *class = class_of(viewer, b);
 	if (!class)
 		return;
 	hsnap_dtype_id name = only_name(viewer->work, class), type = name ? 0 : find_fitting(viewer, b, class);
@@ -162,9 +181,9 @@ enum hsnap_code hsnap_claim_vtables(struct hsnap_work *work, struct hsnap_error 
 	hsnap_auto(viewer_deinit) struct viewer viewer = { .work = work };
 	hsnap_window_init(&viewer.reader, work->target);
 	for (size_t i = 0; i < classes->blocks.num && !viewer.failed; i++) {
-		const struct hsnap_vclass *class = class_at(&viewer, classes->blocks.items[i]);
+		const struct hsnap_vclass *class = class_of(&viewer, classes->blocks.items[i]);
 		if (class && only_name(work, class))
-			count_size(&viewer, &work->heap->blocks.items[classes->blocks.items[i]], class);
+			count_size(&viewer, classes->blocks.items[i], class);
 	}
 	hsnap_window_init(&viewer.reader, work->target);
 	for (size_t i = 0; i < classes->blocks.num && !viewer.failed; i++)

@@ -153,7 +153,7 @@ struct hsnap_work {
  * classes.c: find the vtable pointers in the heap and their classes.  Those that no debug info defines are added to
  * the types of symbols, as INCOMPLETE ones with their name alone: before anybody makes tables of them.
  *
- * Cost: the first words of all blocks; of each pointer once its vtable; where names must be demangled, a fork.
+ * Cost: the first words of all blocks (headers must be known); of each pointer once its vtable; where names must be demangled, a fork.
  */
 HSNAP_CHECKED enum hsnap_code hsnap_find_classes(struct hsnap_work *work, struct hsnap_symbols *symbols,
 						 struct hsnap_error *err);

@@ -30,6 +30,7 @@ struct population {
 	uint64_t sizes[MANY_SIZES];
 	uint32_t num_sizes;
 	uint8_t header;            /* once decided; 0: none */
+	bool always;               /* of TELLS_8, TELLS_16: all blocks of a wrapper's tell */
 };
 
 enum { ALL, TELLS_8 = AT_8, TELLS_16 = AT_16, FIRST_CALL }; /* then one a PC */
@@ -163,17 +164,21 @@ static bool decide_all(struct wrappers *wrappers)
 	}
 	/* The size that a header of 8 bytes tells is not that behind one of 16.  A small number looks like a size, too, but
 	 * of what lies behind a wrapper's headers not only a few have one. */
-	const struct population *items = wrappers->populations.items;
-	for (uint32_t p = TELLS_8; p <= TELLS_16; p++)
+	struct population *items = wrappers->populations.items;
+	for (uint32_t p = TELLS_8; p <= TELLS_16; p++) {
 		if (items[p].header != header_of_place[p] || (uint64_t)items[p].seen[p] * 2 < items[ALL].seen[p])
-			wrappers->populations.items[p].header = 0;
+			items[p].header = 0;
+		items[p].always = items[p].header && (uint64_t)items[p].seen[p] * 50 >= (uint64_t)items[ALL].seen[p] * 49;
+	}
 	return any;
 }
 
 static uint8_t header_of(struct wrappers *wrappers, uint32_t b)
 {
 	const struct population *populations = wrappers->populations.items;
-	uint8_t header = populations[call_of(wrappers, b, false)].header;
+	uint32_t call = call_of(wrappers, b, false);
+	bool must_tell = call == ALL && (populations[TELLS_8].always || populations[TELLS_16].always);
+	uint8_t header = must_tell ? 0 : populations[call].header;
 	for (uint32_t p = TELLS_8; p <= TELLS_16 && !header; p++)
 		if (populations[p].header && tells_size(wrappers, b, populations[p].header))
 			header = populations[p].header;

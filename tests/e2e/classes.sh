@@ -35,12 +35,14 @@ without() {
 for program in "$FIXTURES"/classes/classes "$FIXTURES"/classes/classes-*; do
 	[ -f "$program" ] && [ -x "$program" ] || continue
 	base=${program##*/}
-	names "$base" "$program" 42
+	# Where blocks have headers it is the same objects, and what shows that they have.
+	case $base in *-behind) least=170 ;; *) least=42 ;; esac
+	names "$base" "$program" $least
 	# clang has the class in an entry without a name.
 	if readelf -p .comment "$program" | grep -q 'GCC:' && ! readelf -p .comment "$program" | grep -q clang; then
 		"$HEAPSNAP" show --json s.snap >shown.json
 		check "$base: a class within a function has its members" jq -e '.types[] |
-			select(.type == "make_local(int)::Local") | .source == "classes.cc:155"' shown.json
+			select(.type == "make_local(int)::Local") | .source | startswith("classes.cc:")' shown.json
 	fi
 	case $base in *-dwarf4) continue ;; esac # without debug info it is the first one
 	without symbols --strip-debug && names "$base, no debug info" ./symbols 28

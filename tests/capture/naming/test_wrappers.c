@@ -133,3 +133,68 @@ Test(wrappers, a_call_site_counts_from_the_function_that_wraps)
 	cr_expect(strstr(world_rows(w), "3 Quote exact"), "%s", w->text);
 	world_destroy(w);
 }
+
+/* What stands in a block of so many bytes, in words: 'v' the vtable pointer of Cat (24 bytes), 'V' that of Dog (40), 'n' the
+ * number 2, '.' nothing. */
+static void write_words(struct world *w, uint64_t block, const char *words)
+{
+	for (; *words; words++, block += 8)
+		if (*words != '.')
+			world_set(w, block, *words == 'n' ? 2 : WORLD_RODATA + (*words == 'v' ? 256 : 512) + 16);
+}
+
+/* Blocks without a header stand among the others, and then it is the size that tells where the object begins. */
+Test(wrappers, vtable_pointers_are_looked_for_behind_headers)
+{
+	static const struct {
+		const char *name, *words;
+		uint64_t size;
+		const char *row;
+		bool tells; /* the others' headers tell sizes, as this one does not */
+	} rows[] = {
+		{ "an object", "..v", 16 + 24, "1 Cat exact" },
+		{ "of another size", "..v", 16 + 32, "1 48 bytes in g_other label" },
+		{ "elements behind their number", "..nv..v", 16 + 8 + 48, "1 Cat[] exact" },
+		{ "elements, one missing", "..nv..", 16 + 8 + 48, "1 72 bytes in g_other label" },
+		{ "no header", "v", 24, "1 Cat exact" },
+		{ "no header, and a member where one would end", "V.v", 40, "1 40 bytes in g_other label" },
+		{ "a stale pointer in the header", "v.v", 16 + 24, "1 Cat exact" },
+		{ "no header, since one would tell a size", "..v", 40, "1 40 bytes in g_other label", true },
+		{ "a stale pointer in a header of somebody else", "v", 16 + 24, "1 40 bytes in g_other label" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		for (unsigned c = 0; c < 2; c++) {
+			struct hsnap_dvtable vtable = { .address = WORLD_RODATA + 256 * (c + 1), .size = 48 };
+			vtable.type = world_type(w, c ? "Dog" : "Cat", STRUCT, c ? 40 : 24);
+			cr_assert(hsnap_vec_push(&w->symbols.vtables, vtable));
+		}
+		make_list(w, &t, &(struct way){ 16, .tells = rows[i].tells }, 0);
+		world_variable(w, "g_other", WORLD_DATA + 8, t.void_pointer);
+		uint64_t other = world_block(w, rows[i].size, 0);
+		world_set(w, WORLD_DATA + 8, other + 16);
+		write_words(w, other, rows[i].words);
+		world_name(w);
+		cr_expect(strstr(world_rows(w), rows[i].row), "%s: %s", rows[i].name, w->text);
+		world_destroy(w);
+	}
+}
+
+Test(wrappers, a_pointer_to_the_start_is_against_an_object_behind_a_header)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	struct hsnap_dvtable vtable = { .address = WORLD_RODATA + 256, .size = 48, .type = world_type(w, "Cat", STRUCT, 24) };
+	cr_assert(hsnap_vec_push(&w->symbols.vtables, vtable));
+	hsnap_dtype_id link = world_type(w, "Link", STRUCT, 40);
+	MEMBERS(w, link, { "next", 0, world_pointer(w, link) }, { "cat", 16, vtable.type });
+	make_list(w, &t, &(struct way){ 16 }, 0);
+	world_variable(w, "g_link", WORLD_DATA + 8, world_pointer(w, link));
+	uint64_t other = world_block(w, 40, 0);
+	world_set(w, WORLD_DATA + 8, other);
+	write_words(w, other, "..v");
+	world_name(w);
+	cr_expect(strstr(world_rows(w), "1 Link proved"), "%s", w->text);
+	world_destroy(w);
+}

@@ -67,6 +67,7 @@ static const struct hsnap_library libraries[] = {
 	{ "std::__1::__shared_ptr_pointer<", SHAPE(OWNED_FEWER), NONE, HSNAP_NO_ARGUMENT, { "__data_.__value_.__value_" } },
 	{ "std::__1::__shared_ptr_emplace<", SHAPE(INPLACE_FEWER), NONE, 0, { "__storage_" } },
 	{ "std::__1::any", SHAPE(MANAGED), NONE, HSNAP_NO_ARGUMENT, { "__s", "__h" } },
+	{ "std::__1::__function::__value_func<", SHAPE(INSIDE), NONE, HSNAP_NO_ARGUMENT, { "__buf_", "__f_" } },
 	{ "std::__1::__optional_destruct_base<", SHAPE(OPTIONAL), NONE, 0, { "__val_", "__engaged_" } },
 	{ "std::__1::__variant_detail::__base<", SHAPE(VARIANT), NONE, HSNAP_NO_ARGUMENT, { "__data", "__index" } },
 	/* boost::multi_index */

@@ -5,6 +5,7 @@
 #include "capture/naming/shape.h"
 #include "snapshot/base/search.h"
 
+#define VPTR_AT 16u        /* Itanium C++ ABI 2.5.2: where objects without virtual bases point to in their vtable */
 #define LOCAL_FUNCTION 16u /* libstdc++: bytes of a functor that need no block */
 
 static uint64_t number_at(const struct hsnap_work *work, uint64_t at, uint64_t size, bool *ret_there)
@@ -134,6 +135,31 @@ static enum hsnap_content managed_content(const struct hsnap_work *work, const s
 	return HSNAP_CONTENT_UNKNOWN;
 }
 
+/* The class whose vtable a complete object there points to, if its symbol is one class's alone; else 0. */
+static hsnap_dtype_id class_by_symbol(const struct hsnap_symbols *symbols, uint64_t vptr)
+{
+	const struct hsnap_dvtable *vtables = symbols->vtables.items;
+	size_t low = hsnap_first(symbols->vtables.num, i, vtables[i].address >= vptr - VPTR_AT);
+	bool there = low < symbols->vtables.num && vtables[low].address == vptr - VPTR_AT;
+	bool shared = there && low + 1 < symbols->vtables.num && vtables[low + 1].address == vtables[low].address;
+	return there && !shared ? vtables[low].type : 0;
+}
+
+/* What a pointer beside it leads to is in the storage, or there is nothing. */
+static enum hsnap_content inside_content(const struct hsnap_work *work, const struct hsnap_container *container, uint64_t at,
+					 hsnap_dtype_id *ret_type)
+{
+	bool there, readable;
+	uint64_t object = number_at(work, at + container->offsets[1], 8, &there);
+	uint64_t vptr = number_at(work, at + container->offsets[0], 8, &readable);
+	if (!there || !readable)
+		return HSNAP_CONTENT_UNKNOWN;
+	if (object != at + container->offsets[0])
+		return HSNAP_CONTENT_NOTHING;
+	*ret_type = class_by_symbol(work->symbols, vptr);
+	return fits(work->symbols, container, *ret_type) ? HSNAP_CONTENT_OBJECT : HSNAP_CONTENT_UNKNOWN;
+}
+
 static enum hsnap_content string_content(const struct hsnap_work *work, const struct hsnap_container *container, uint64_t at,
 					 hsnap_dtype_id *ret_type)
 {
@@ -178,6 +204,8 @@ enum hsnap_content hsnap_shape_content(const struct hsnap_work *work, const stru
 		return variant_content(work, container, at, ret_type);
 	case HSNAP_SHAPE_MANAGED:
 		return managed_content(work, container, at, ret_type);
+	case HSNAP_SHAPE_INSIDE:
+		return inside_content(work, container, at, ret_type);
 	case HSNAP_SHAPE_INPLACE:
 	case HSNAP_SHAPE_INPLACE_FEWER:
 		return inplace_content(work, container, at, ret_type);
@@ -197,6 +225,7 @@ bool hsnap_shape_storage(const struct hsnap_symbols *symbols, const struct hsnap
 	case HSNAP_SHAPE_OPTIONAL:
 	case HSNAP_SHAPE_VARIANT:
 	case HSNAP_SHAPE_MANAGED:
+	case HSNAP_SHAPE_INSIDE:
 	case HSNAP_SHAPE_INPLACE:
 	case HSNAP_SHAPE_INPLACE_FEWER:
 	case HSNAP_SHAPE_VALUE:

@@ -239,7 +239,7 @@ void hsnap_shape_walk(struct hsnap_walk *walk, const struct hsnap_container *con
 		[HSNAP_SHAPE_INPLACE] = walk_storage,    [HSNAP_SHAPE_INPLACE_FEWER] = walk_storage,
 		[HSNAP_SHAPE_INDICES] = hsnap_walk_indices, [HSNAP_SHAPE_ARRAY] = walk_array,
 		[HSNAP_SHAPE_GLIB_TABLE] = walk_glib_table, [HSNAP_SHAPE_GLIB_POINTERS] = walk_glib_pointers,
-		[HSNAP_SHAPE_VALUE] = walk_storage,
+		[HSNAP_SHAPE_VALUE] = walk_storage,      [HSNAP_SHAPE_INSIDE] = walk_storage,
 	};
 	struct shape shape = { walk, container, at, offset, 0 };
 	walks[container->library->shape](&shape);
@@ -253,7 +253,7 @@ void hsnap_shape_words(const struct hsnap_container *container, void (*see)(void
 		[HSNAP_SHAPE_STRING_COW] = 1, [HSNAP_SHAPE_LIST] = 3, [HSNAP_SHAPE_CHAIN] = 1, [HSNAP_SHAPE_TREE] = 7,
 		[HSNAP_SHAPE_HASH] = 5, [HSNAP_SHAPE_DEQUE] = 13, [HSNAP_SHAPE_DEQUE_INDEX] = 15, [HSNAP_SHAPE_WEAK] = 2,
 		[HSNAP_SHAPE_WEAK_FEWER] = 2, [HSNAP_SHAPE_INDICES] = 1, [HSNAP_SHAPE_ARRAY] = 1, [HSNAP_SHAPE_GLIB_TABLE] = 7,
-		[HSNAP_SHAPE_GLIB_POINTERS] = 1, [HSNAP_SHAPE_VALUE] = 0,
+		[HSNAP_SHAPE_GLIB_POINTERS] = 1, [HSNAP_SHAPE_VALUE] = 0, [HSNAP_SHAPE_INSIDE] = 2,
 	};
 	uint8_t shape = container->library->shape;
 	for (unsigned f = 0; f < HSNAP_MAX_FIELDS; f++) {

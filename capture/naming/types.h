@@ -116,6 +116,7 @@ enum hsnap_shape {
 	HSNAP_SHAPE_INPLACE,     /* {value, owners} */
 	HSNAP_SHAPE_INPLACE_FEWER, /* {value}; owners, one less than there are, stand in the second word */
 	HSNAP_SHAPE_MANAGED,     /* {storage, function that knows what is in it} */
+	HSNAP_SHAPE_INSIDE,      /* {storage, pointer to an object that a vtable tells, which may be in there} */
 	HSNAP_SHAPE_OPTIONAL,    /* {value, is there one} */
 	HSNAP_SHAPE_VARIANT,     /* {value, which of the type arguments} */
 	HSNAP_SHAPE_INDICES,     /* {header}, a node without a value that all indices go round through */

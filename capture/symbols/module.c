@@ -44,6 +44,7 @@ static void reader_deinit(struct hsnap_reader *reader)
 	hsnap_vec_deinit(&reader->nested);
 	hsnap_vec_deinit(&reader->declarations);
 	hsnap_vec_deinit(&reader->misplaced);
+	hsnap_vec_deinit(&reader->owners);
 	hsnap_vec_deinit(&reader->units);
 	hsnap_vec_deinit(&reader->ranges);
 	hsnap_vec_deinit(&reader->files);
@@ -115,6 +116,7 @@ static enum hsnap_code read_debug_info(struct hsnap_reader *reader, const struct
 		return code;
 	hsnap_locals_walk(reader);
 	hsnap_statics_walk(reader);
+	hsnap_vtables_find(reader);
 	code = hsnap_unify_units(reader, err);
 	begin(input, "places asked for");
 	if (!code)

@@ -122,6 +122,13 @@ struct hsnap_plt_slot {
 	uint64_t address, function;
 };
 
+/* A vtable (its symbol) and the class that its functions show to have it. */
+struct hsnap_raw_owner {
+	uint64_t address; /* of the file */
+	const char *name; /* in the file */
+	uint32_t type; /* into types; of out->types once these are written */
+};
+
 struct hsnap_reader {
 	uint32_t module;
 	uint64_t bias;
@@ -143,6 +150,7 @@ struct hsnap_reader {
 	unsigned walking; /* functions that are being walked: one can lead to another */
 	struct hsnap_vec(struct hsnap_raw_declaration) declarations; /* in order of key */
 	struct hsnap_vec(struct hsnap_raw_misplaced) misplaced;
+	struct hsnap_vec(struct hsnap_raw_owner) owners; /* in order of address */
 	struct hsnap_vec(struct hsnap_raw_unit) units;   /* in order of key */
 	struct hsnap_vec(struct hsnap_raw_range) ranges; /* in order of low once indexed */
 	struct hsnap_scans scans;
@@ -254,6 +262,11 @@ void hsnap_statics_walk(struct hsnap_reader *reader);
 /* Walk the functions that a vtable's symbol says to have a class of their own. */
 void hsnap_locals_walk(struct hsnap_reader *reader);
 
+/* --- vtables.c --- */
+
+/* owners, of the vtables whose names do not tell. */
+void hsnap_vtables_find(struct hsnap_reader *reader);
+
 /* --- unify.c --- */
 
 /* Names of anonymous structs by their typedefs; declarations by the definition in their own unit. */
@@ -286,6 +299,8 @@ void hsnap_words_find(struct hsnap_reader *reader, const struct hsnap_wanted *wa
 void hsnap_symtab_name(struct hsnap_reader *reader, const struct hsnap_ask *asks, size_t num_asks);
 /* out->managers, with the classes by their index into reader->types: before hsnap_unify_all(). */
 void hsnap_symtab_managers(struct hsnap_reader *reader);
+/* malloc'ed, or NULL: it is no mangled name. */
+char *hsnap_symtab_demangle(const char *name);
 /* out->vtables, with the classes of out->types. */
 void hsnap_symtab_vtables(struct hsnap_reader *reader);
 

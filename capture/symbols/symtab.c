@@ -48,7 +48,7 @@ static int compare_symbols(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static char *demangle(const char *name)
+char *hsnap_symtab_demangle(const char *name)
 {
 	int status = 0;
 	if (strncmp(name, "_Z", 2) || strnlen(name, MAX_MANGLED) == MAX_MANGLED)
@@ -109,7 +109,7 @@ static void name_frame(struct hsnap_reader *reader, const struct symbols *functi
 		return;
 	if (ask->what & HSNAP_ASK_RESULT && !pc->num_frames)
 		hsnap_result_answer(reader, 0, symbol->address, symbol->address + symbol->size, address, pc);
-	char *text = demangle(symbol->name);
+	char *text = hsnap_symtab_demangle(symbol->name);
 	if (text)
 		cut_parameters(text);
 	struct hsnap_dframe frame = {
@@ -182,6 +182,25 @@ static hsnap_dtype_id find_class(const struct class_name *classes, size_t num, h
 	return low + 1 < num && classes[low + 1].name == name ? 0 : classes[low].type;
 }
 
+/* The class whose functions say that it is theirs, or 0. */
+static hsnap_dtype_id find_owner(const struct hsnap_reader *reader, const struct symbol *vtable)
+{
+	const struct hsnap_raw_owner *owners = reader->owners.items;
+	for (size_t i = hsnap_first(reader->owners.num, n, owners[n].address >= vtable->address);
+	     i < reader->owners.num && owners[i].address == vtable->address; i++)
+		if (!strcmp(owners[i].name, vtable->name))
+			return owners[i].type;
+	return 0;
+}
+
+/* Debug info has no name for a class in a function, or one by a place in the source: what a demangler calls it is shorter. */
+static void call_owner(struct hsnap_reader *reader, hsnap_dtype_id id, hsnap_string name)
+{
+	struct hsnap_dtype *type = &reader->out->types.items[id];
+	if (!type->name || strstr(hsnap_str(&reader->strings, type->name), "(lambda at "))
+		type->name = name;
+}
+
 void hsnap_symtab_vtables(struct hsnap_reader *reader)
 {
 	struct symbols vtables = { 0 };
@@ -200,13 +219,16 @@ void hsnap_symtab_vtables(struct hsnap_reader *reader)
 		if (i && !compare_symbols(symbol, &vtables.items[i - 1]))
 			continue;
 		static const char prefix[] = "vtable for ";
-		char *text = demangle(symbol->name);
+		char *text = hsnap_symtab_demangle(symbol->name);
 		if (text && !strncmp(text, prefix, sizeof(prefix) - 1)) {
 			hsnap_string name = hsnap_table_string(reader, text + sizeof(prefix) - 1);
+			hsnap_dtype_id owner = find_owner(reader, symbol);
 			struct hsnap_dvtable vtable = {
 				.address = symbol->address + reader->bias, .size = symbol->size, .class_name = name,
-				.type = find_class(classes.items, classes.num, name),
+				.type = owner ? owner : find_class(classes.items, classes.num, name),
 			};
+			if (owner)
+				call_owner(reader, owner, name);
 			if (!hsnap_vec_push(&out->vtables, vtable))
 				hsnap_table_no_memory(reader);
 		}

@@ -202,6 +202,8 @@ bool hsnap_typeout_write(struct hsnap_unify *u)
 		out->frames.items[i].allocates = want(u, out->frames.items[i].allocates, &ok);
 	for (size_t i = 0; i < out->managers.num; i++)
 		out->managers.items[i].type = want(u, out->managers.items[i].type, &ok);
+	for (size_t i = 0; i < reader->owners.num; i++)
+		reader->owners.items[i].type = want(u, reader->owners.items[i].type, &ok);
 	for (size_t i = 0; i < out->locals.num; i++)
 		out->locals.items[i].type = want(u, out->locals.items[i].type, &ok);
 	for (size_t i = 0; i < out->results.num; i++)

@@ -7,10 +7,6 @@
 program=$FIXTURES/containers/$1
 [ -x "$program" ] || { skip "containers of $1" "no compiler or library for it here"; finish; }
 
-# What libc++ wraps a functor in is known by its vtable, whose name is not that of the class where it is a lambda's.
-unknown=none
-[ "$1" != containers-llvm ] || unknown='^live 0x[0-9a-f]* (\*|In(Small)?FunctionLeaf)$'
-
 # disagree - lines of the truth that the blocks do not bear out: wrong names first, then those that are not sure.
 disagree() {
 	awk 'NR == FNR { at = $1; sure[at] = $3; $1 = $2 = $3 = ""; sub(/^ +/, ""); is[at] = $0; next }
@@ -39,7 +35,6 @@ for way in plain agent; do
 	if [ $way = plain ]; then start "$program"; else start "$HEAPSNAP" run -- "$program"; fi
 	await truth && take $way.snap || finish
 	stop
-	[ $way = agent ] || { grep -Ev "$unknown" truth >known && mv known truth; }
 	"$BLOCKS" $way.snap >blocks && "$BLOCKS" $way.snap unreachable >lost || fail "list the blocks, $way"
 	check "each block of a container is called what it is, $way" disagree
 	check "dead memory holds nothing, $way" held

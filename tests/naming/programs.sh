@@ -220,11 +220,12 @@ cupt_start() {
 }
 cupt_truth() { classes_truth && sites_truth; }
 
-# Waits for somebody to read what it prints.
+# Waits for somebody to read what it prints; by then it has looked up lines, however its file begins.
 objdump_start() {
 	packages binutils-x86-64-linux-gnu-dbg libbinutils-dbg || return 1
 	# shellcheck disable=SC2086
-	start $run /usr/bin/x86_64-linux-gnu-objdump -d -l -C "$HEAPSNAP"
+	start $run /usr/bin/x86_64-linux-gnu-objdump -d -l -C "$build/tests/naming/naming-take"
+	head -c 1000000 <&8 >/dev/null
 	until_true grep -q pipe "/proc/$service/wchan"
 }
 objdump_truth() { sites_truth; }

@@ -19,6 +19,7 @@
 
 #define MAX_PLACES 64u
 #define MAX_DEPTH 16u
+#define MAX_STEPS 4096u /* members that are looked at for one: hostile ones overlap */
 #define FEW_NODES 3u
 #define MOST_PERCENT 95u
 #define MOST_OFFSETS HSNAP_MOST_INNERS
@@ -229,7 +230,7 @@ static struct place *place_of(const struct outer *outer, uint32_t i)
 }
 
 static bool has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap_dtype_id member, uint64_t offset,
-		       unsigned depth)
+		       unsigned depth, unsigned *steps)
 {
 	const struct hsnap_symbols *symbols = work->symbols;
 	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
@@ -238,13 +239,15 @@ static bool has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap
 	if (depth == MAX_DEPTH || offset >= dtype->size)
 		return false;
 	if (dtype->kind == HSNAP_DTYPE_ARRAY && hsnap_dtype(symbols, dtype->target)->size)
-		return has_member(work, dtype->target, member, offset % hsnap_dtype(symbols, dtype->target)->size, depth + 1);
-	for (uint32_t m = 0; dtype->kind == HSNAP_DTYPE_STRUCT && m < dtype->num_members; m++) {
+		return has_member(work, dtype->target, member, offset % hsnap_dtype(symbols, dtype->target)->size, depth + 1,
+				  steps);
+	for (uint32_t m = 0; dtype->kind == HSNAP_DTYPE_STRUCT && m < dtype->num_members && *steps; m++) {
 		const struct hsnap_dmember *inner = &symbols->members.items[dtype->first_member + m];
+		--*steps;
 		if (inner->flags & (HSNAP_DMEMBER_VIRTUAL | HSNAP_DMEMBER_BITFIELD | HSNAP_DMEMBER_VPTR) ||
 		    inner->offset > offset || offset - inner->offset >= hsnap_dtype(symbols, inner->type)->size)
 			continue;
-		if (has_member(work, inner->type, member, offset - inner->offset, depth + 1))
+		if (has_member(work, inner->type, member, offset - inner->offset, depth + 1, steps))
 			return true;
 	}
 	return false;
@@ -252,7 +255,8 @@ static bool has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap
 
 bool hsnap_has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap_dtype_id member, uint64_t offset)
 {
-	return has_member(work, type, member, offset, 0);
+	unsigned steps = MAX_STEPS;
+	return has_member(work, type, member, offset, 0, &steps);
 }
 
 static bool has_all(const struct hsnap_work *work, hsnap_dtype_id type, const struct place *place)

@@ -188,3 +188,25 @@ Test(rings, chains_with_a_pointer_back_to_the_pointer)
 		world_destroy(w);
 	}
 }
+
+/* Each type has the next one eight times, at one place: a tree of as many looks as nobody has time for. */
+Test(rings, members_that_overlap_cost_no_more_than_others, .timeout = 30)
+{
+	struct world *w = world_create();
+	struct types t = make_types(w);
+	hsnap_dtype_id inner = world_type(w, "Last", STRUCT, 96);
+	make_item(w, &t, "Item", 96, 16, 0);
+	for (int depth = 0; depth < 14; depth++) {
+		struct world_member members[8];
+		for (int m = 0; m < 8; m++)
+			members[m] = (struct world_member){ "m", 0, inner, 0 };
+		hsnap_dtype_id outer = world_type(w, "Outer", STRUCT, 96);
+		world_members(w, outer, 8, members);
+		inner = outer;
+	}
+	for (int i = 0; i < MANY; i++)
+		add(w, HEAD, add_block(w, 96) + 16);
+	world_name(w);
+	cr_expect(has(w, "6 Item inferred"), "%s", w->text);
+	world_destroy(w);
+}

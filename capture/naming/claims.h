@@ -81,6 +81,9 @@ bool hsnap_part_counts(const struct hsnap_work *work, const struct hsnap_part *p
 /* Does it count, and may all telling pointers of the object there? */
 bool hsnap_part_stands(struct hsnap_work *work, const struct hsnap_part *part);
 
+/* Does what is led to as bytes begin as an object does: with the address of a block among its first words, and no text in front? */
+bool hsnap_holds_blocks(const struct hsnap_work *work, uint32_t block);
+
 /* outer.c: does a type have a member of the other there, be it a member's? */
 bool hsnap_has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap_dtype_id member, uint64_t offset);
 

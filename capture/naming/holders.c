@@ -81,7 +81,12 @@ static void prove_bytes(struct search *search, uint32_t b, hsnap_dtype_id type)
 	if ((object && claim->evidence >= HSNAP_EVIDENCE_RUN) || claim->evidence >= HSNAP_EVIDENCE_POINTER || !each ||
 	    (hsnap_is_requested(search->work, block) && hsnap_object_room(search->work, b) % each))
 		return;
-	hsnap_claim_block(search->work, b, type, HSNAP_FORM_BYTES, search->sure ? HSNAP_EVIDENCE_POINTER : HSNAP_EVIDENCE_FOLLOWED);
+	enum hsnap_evidence evidence = search->sure ? HSNAP_EVIDENCE_POINTER : HSNAP_EVIDENCE_FOLLOWED;
+	/* C programs keep any object in a `char *`, and cast it back. */
+	if (each < sizeof(uint64_t) && hsnap_holds_blocks(search->work, b))
+		hsnap_reject_claim(search->work, b, type, HSNAP_FORM_BYTES, evidence, HSNAP_VERDICT_LOOK);
+	else
+		hsnap_claim_block(search->work, b, type, HSNAP_FORM_BYTES, evidence);
 }
 
 /* Elements of pointers and library objects have no name of their own to hold by. */

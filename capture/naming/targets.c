@@ -4,6 +4,10 @@
 #include "capture/naming/walk.h"
 
 #define MAX_ARRAYS 8 /* one in the other */
+#define FIRST_WORDS 16 /* of a block of bytes: where an object would have its pointers */
+#define LEAST_TEXT 3   /* characters */
+#define LEAST_UTF8 0xc2 /* what a character of more bytes begins with */
+#define MOST_UTF8 0xf4
 
 /* hsnap_is_target() of a value that is not null and lies in block b, or in none. */
 static bool is_target_in(struct hsnap_work *work, uint32_t b, uint64_t value, hsnap_dtype_id type)
@@ -169,4 +173,32 @@ bool hsnap_part_counts(const struct hsnap_work *work, const struct hsnap_part *p
 bool hsnap_part_stands(struct hsnap_work *work, const struct hsnap_part *part)
 {
 	return hsnap_part_counts(work, part) && hsnap_is_object(work, part->type, part->address);
+}
+
+/* A text, as far as one word tells: what lies behind the end of a short one is from before.  One or two characters may be a number. */
+static bool begins_as_text(uint64_t word)
+{
+	unsigned at = 0;
+	for (; at < sizeof(word); at++) {
+		uint8_t byte = (uint8_t)(word >> (8 * at));
+		bool control = byte < ' ' && byte != '\t' && byte != '\n' && byte != '\r';
+		if (control || byte > MOST_UTF8 || (!at && byte >= 0x80 && byte < LEAST_UTF8))
+			return at >= LEAST_TEXT && !byte;
+	}
+	return true;
+}
+
+bool hsnap_holds_blocks(const struct hsnap_work *work, uint32_t b)
+{
+	uint64_t start = hsnap_object_start(work, b), room = hsnap_object_room(work, b), word;
+	uint32_t hint = 0;
+	for (uint64_t at = 0; at < FIRST_WORDS * sizeof(word) && at < room && room - at >= sizeof(word); at += sizeof(word)) {
+		if (!hsnap_target_word(work->target, start + at, &word))
+			return false;
+		if (hsnap_block_at(work, word, &hint) != HSNAP_NO_BLOCK)
+			return true;
+		if (!at && begins_as_text(word))
+			return false;
+	}
+	return false;
 }

@@ -36,7 +36,7 @@ enum hsnap_evidence {
 enum hsnap_verdict {
 	HSNAP_VERDICT_LOST, /* to one with stronger evidence, or to one that came first or begins with it */
 	HSNAP_VERDICT_SIZE, /* no object of the type, nor a run of them, fills the block */
-	HSNAP_VERDICT_LOOK, /* its words are not what the type says they are: only of runs */
+	HSNAP_VERDICT_LOOK, /* its words are not what the type says they are: of runs and bytes */
 	HSNAP_NUM_VERDICTS,
 };
 

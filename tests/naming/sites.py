@@ -81,7 +81,7 @@ def element(pc):
     """What std::allocator makes room for, if the call is its own; or None."""
     block = gdb.block_for_pc(pc - 1)
     while block and not block.is_global and not block.is_static:
-        made = re.match(r"(?:std::__new_allocator|__gnu_cxx::new_allocator)<(.*)>::allocate\(", str(block.function))
+        made = re.match(r"(?:std::__new_allocator|__gnu_cxx::new_allocator|std::__1::allocator)<(.*)>::allocate\(", str(block.function))
         if made:
             return made.group(1).strip()
         block = block.superblock

@@ -55,6 +55,7 @@ Test(behind, bytes_lead_on_when_nothing_else_does)
 	uint64_t payload = make_payload(w, &t), text = world_block(w, 64, 0);
 	uint64_t far = world_block(w, 200, 0), stale = world_block(w, 300, 0);
 	world_set(w, w->heap.blocks.items[0].address + 8, text);
+	world_write(w, text, "a text", 6);
 	world_set(w, text + 8, far);
 	world_set(w, text + 16, stale);
 	world_set(w, payload, far);
@@ -74,6 +75,7 @@ Test(behind, text_comes_after_a_stack)
 	struct hsnap_root_area stack = { .kind = HSNAP_ROOT_STACK, .address = WORLD_STACK, .size = 0x400, .thread = 1 };
 	cr_assert(hsnap_vec_push(&w->roots.areas, stack));
 	world_set(w, w->heap.blocks.items[0].address + 8, text);
+	world_write(w, text, "a text", 6);
 	world_set(w, text + 8, held);
 	world_set(w, WORLD_STACK + 8, held);
 	world_name(w);

@@ -7,6 +7,7 @@
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "world.h"
 
@@ -275,4 +276,34 @@ Test(rejected, a_name_from_the_size_alone)
 	world_name(w);
 	cr_expect_str_eq(world_rows(w), "1 777 bytes in g_any label");
 	world_destroy(w);
+}
+
+/* A `char *` that objects of any kind are kept in: what begins with numbers or links, and has blocks' addresses, is no text. */
+Test(rejected, bytes_that_hold_blocks)
+{
+	static const struct {
+		const char *begin; /* of the block that it leads to, zeros behind; then comes a block's address */
+		uint64_t requested;
+		const char *rows;
+	} blocks[] = {
+		{ "\t", 32, "1 32 bytes in Node.key label" },
+		{ "ab", 32, "1 32 bytes in Node.key label" },
+		{ "\xff\xff\xff\xff\xff\xff\xff\xff", 32, "1 32 bytes in Node.key label" },
+		{ "abc", 32, "1 char[] in Node.key proved" },
+		{ "a longer", 32, "1 char[] in Node.key proved" },
+		{ "\xc3\xa4hren", 32, "1 char[] in Node.key proved" },
+	};
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		world_variable(w, "g", WORLD_DATA, t.node_pointer);
+		uint64_t node = world_block(w, 32, 0), kept = world_block(w, blocks[i].requested, 0);
+		world_set(w, WORLD_DATA, node);
+		world_set(w, node + 8, kept);
+		world_write(w, kept, blocks[i].begin, strlen(blocks[i].begin));
+		world_set(w, kept + 24, node);
+		world_name(w);
+		cr_expect(strstr(world_rows(w), blocks[i].rows), "row %zu: %s", i, w->text);
+		world_destroy(w);
+	}
 }

@@ -70,6 +70,18 @@ static const struct hsnap_numbers *numbers_of(struct hsnap_looks *looks, hsnap_d
 	return numbers;
 }
 
+bool hsnap_numbers_hold_blocks(struct hsnap_looks *looks, hsnap_dtype_id type, uint64_t address)
+{
+	const struct hsnap_numbers *numbers = numbers_of(looks, type);
+	uint32_t hint = 0;
+	uint64_t word;
+	for (uint32_t i = 0; i < numbers->num; i++)
+		if (hsnap_window_word(&looks->reader, address + numbers->words[i], &word) &&
+		    hsnap_block_at(looks->work, word, &hint) != HSNAP_NO_BLOCK)
+			return true;
+	return false;
+}
+
 struct look {
 	struct hsnap_looks *looks;
 	uint32_t hint;
@@ -99,10 +111,8 @@ static bool looks_like(struct hsnap_looks *looks, const struct hsnap_void_target
 {
 	struct hsnap_work *work = looks->work;
 	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
-	const struct hsnap_numbers *numbers = numbers_of(looks, type);
 	struct look look = { .looks = looks };
 	struct hsnap_walk walk;
-	uint64_t word;
 	uint64_t start = hsnap_object_start(work, target->block), size = hsnap_object_room(work, target->block);
 	uint64_t offset = target->address - start;
 	size = target->address >= start && offset < size ? size - offset : 0;
@@ -110,10 +120,7 @@ static bool looks_like(struct hsnap_looks *looks, const struct hsnap_void_target
 		return false;
 	hsnap_walk_init(&walk, work, see_pointer, &look);
 	hsnap_walk_object(&walk, type, target->address, target->address + dtype->size);
-	for (uint32_t i = 0; i < numbers->num && !look.misfit; i++) {
-		uint64_t at = target->address + numbers->words[i];
-		look.misfit = hsnap_window_word(&walk.reader, at, &word) && hsnap_block_at(work, word, &look.hint) != HSNAP_NO_BLOCK;
-	}
+	look.misfit = look.misfit || hsnap_numbers_hold_blocks(looks, type, target->address);
 	*ret_used = look.used;
 	return !look.misfit;
 }

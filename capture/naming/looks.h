@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* looks.h - can that be there, by what the words and bytes say?  Private to landings.c. */
+/* looks.h - can that be there, by what the words and bytes say?  Private to landings.c and waiting.c. */
 #ifndef HSNAP_CAPTURE_NAMING_LOOKS_H
 #define HSNAP_CAPTURE_NAMING_LOOKS_H
 
@@ -25,6 +25,10 @@ struct hsnap_looks {
 /* Zeroed storage is valid for deinit; false: out of memory. */
 bool hsnap_looks_init(struct hsnap_looks *looks, struct hsnap_work *work);
 void hsnap_looks_deinit(struct hsnap_looks *looks);
+
+/* Is a number of an object of the type that would be at the address a block's very address?  Cost: up to 64 words; of a
+ * type, a look at its members once. */
+bool hsnap_numbers_hold_blocks(struct hsnap_looks *looks, hsnap_dtype_id type, uint64_t address);
 
 /* Has the block a name that what void members lead to must not change? */
 bool hsnap_is_landed(const struct hsnap_work *work, uint32_t b);

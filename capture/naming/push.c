@@ -29,6 +29,7 @@ static void push_deinit(struct push *push)
 	hsnap_vec_deinit(&push->handles);
 	hsnap_keymap_deinit(&push->parts);
 	free(push->inside);
+	hsnap_looks_deinit(&push->looks);
 	hsnap_inners_deinit(&push->inners);
 	free(push->fits);
 	hsnap_keymap_deinit(&push->more);
@@ -124,7 +125,7 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 	}
 	push.fits = calloc(work->symbols->types.num, sizeof(*push.fits));
 	push.inside = calloc(work->symbols->types.num, sizeof(*push.inside));
-	if (!push.fits || !push.inside)
+	if (!push.fits || !push.inside || !hsnap_looks_init(&push.looks, work))
 		return hsnap_no_memory(err);
 	hsnap_walk_init(&push.walk, work, hsnap_push_visit, &push);
 	hsnap_window_init(&push.counts, work->target);

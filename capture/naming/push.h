@@ -11,6 +11,7 @@
 
 #include "capture/naming/claims.h"
 #include "capture/naming/inferred.h"
+#include "capture/naming/looks.h"
 #include "capture/naming/walk.h"
 
 /* What a block has been seen with; of the first ones most blocks have one at most. */
@@ -46,6 +47,7 @@ struct push {
 	struct hsnap_work *work;
 	struct hsnap_walk walk;
 	struct hsnap_window counts; /* of new[]: the walk's own window stays where it is */
+	struct hsnap_looks looks;   /* of the elements of arrays */
 	uint32_t hint;
 	bool sure; /* the place that is walked is known and not only inferred */
 	bool in_frame;        /* it is a variable of a function's, and soon gone */

@@ -7,6 +7,7 @@
 
 #define FEW_FITS 8u
 #define FEW_USED 4u /* elements of an array that is not full: what a stale pointer leads to may begin with two */
+#define MAX_LOOKED 1024u /* elements of an array without a name that are looked at */
 #define MOST_REST 31u /* bytes that glibc does not split off */
 
 void hsnap_push_wait(struct push *push, uint32_t b, hsnap_dtype_id pointer, uint64_t at)
@@ -46,16 +47,35 @@ static bool is_inside(struct push *push, uint64_t value, hsnap_dtype_id type)
 	return found;
 }
 
+/*
+ * Programs that keep a count beside an array leave in it what they have freed: such a pointer leads to what has
+ * been made there since.  Where the block has no name yet, its words must not contradict.
+ */
+static bool is_somebody_elses(struct push *push, uint64_t value, hsnap_dtype_id type, unsigned *looked)
+{
+	struct hsnap_work *work = push->work;
+	uint32_t b = hsnap_dtype(work->symbols, type)->kind == HSNAP_DTYPE_STRUCT && *looked < MAX_LOOKED
+			     ? hsnap_block_at(work, value, &push->hint) : HSNAP_NO_BLOCK;
+	if (b == HSNAP_NO_BLOCK || work->claims[b].evidence >= HSNAP_EVIDENCE_RUN)
+		return false;
+	++*looked;
+	bool held = hsnap_numbers_hold_blocks(&push->looks, type, value);
+	push->failed |= push->looks.failed;
+	return held;
+}
+
 /* Is each of the first words of the block null or a pointer such as it is said to hold? */
 static bool are_targets(struct push *push, const struct waiting *waiting, uint64_t num)
 {
 	uint64_t start = hsnap_object_start(push->work, waiting->block), word;
 	hsnap_dtype_id lone = hsnap_lone_pointer(push->work, waiting->pointer);
 	hsnap_dtype_id type = lone ? lone : hsnap_dtype(push->work->symbols, waiting->pointer)->target;
+	unsigned looked = 0;
 	hsnap_window_open(&push->walk.reader, start, start + num * 8);
 	for (uint64_t at = start; at < start + num * 8; at += 8)
 		if (!hsnap_window_word(&push->walk.reader, at, &word) ||
-		    !(hsnap_is_target(push->work, word, type, &push->hint) || is_inside(push, word, type)))
+		    !(hsnap_is_target(push->work, word, type, &push->hint) || is_inside(push, word, type)) ||
+		    is_somebody_elses(push, word, type, &looked))
 			return false;
 	return num;
 }

@@ -307,3 +307,22 @@ Test(rejected, bytes_that_hold_blocks)
 		world_destroy(w);
 	}
 }
+
+/* An array keeps what was freed, and a block of that size is another's now: a number of the type is a block's address there. */
+Test(rejected, what_an_array_no_longer_counts)
+{
+	for (int stale = 0; stale <= 1; stale++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		world_variable(w, "g_stack", WORLD_DATA, world_pointer(w, t.node_pointer));
+		uint64_t array = world_block(w, 32, 0), first = world_block(w, 32, 0), second = world_block(w, 32, 0);
+		world_set(w, WORLD_DATA, array);
+		world_set(w, array, first);
+		world_set(w, array + 8, second);
+		world_set(w, second + 24, stale ? first : 7); /* its hash */
+		world_name(w);
+		cr_expect_str_eq(world_rows(w), stale ? "2 32 bytes behind g_stack label; 1 32 bytes in g_stack label"
+						       : "2 Node proved; 1 Node *[] proved", "%s", w->text);
+		world_destroy(w);
+	}
+}

@@ -149,6 +149,8 @@ static bool mark_possible(const struct hsnap_symbols *symbols, struct hsnap_layo
 		return mark_members(symbols, layout, dtype, offset, budget, depth);
 	if (dtype->kind == HSNAP_DTYPE_ARRAY)
 		return mark_elements(symbols, layout, dtype, offset, budget, depth);
+	if (!dtype->size && dtype->kind != HSNAP_DTYPE_STRUCT)
+		return false; /* only declared in its module: how far it reaches is not known */
 	mark_region(layout, offset, dtype->size);
 	return true;
 }

@@ -326,3 +326,19 @@ Test(rejected, what_an_array_no_longer_counts)
 		world_destroy(w);
 	}
 }
+
+/* A member whose type is only declared in that module has a size that nobody knows: what it holds is no leak. */
+Test(rejected, no_pointer_in_what_is_only_declared)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id tree = world_type(w, "Tree", HSNAP_DTYPE_INCOMPLETE, 0), map = world_type(w, "Map", STRUCT, 32);
+	MEMBERS(w, map, { "number", 0, t.number }, { "tree", 8, tree });
+	world_variable(w, "g_map", WORLD_DATA, world_pointer(w, map));
+	uint64_t block = world_block(w, 32, 0);
+	world_set(w, WORLD_DATA, block);
+	world_set(w, block + 16, world_block(w, 64, 0));
+	world_name(w);
+	cr_expect_str_eq(world_edges(w), "g_map+0>1 1+16>2?");
+	world_destroy(w);
+}

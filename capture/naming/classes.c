@@ -255,9 +255,21 @@ static void look_at(struct finder *finder, uint32_t b)
 		KEEP(finder, &finder->classes->blocks, b);
 }
 
+/* Programs in C have no vtables, and their blocks need not be looked at. */
+static bool has_classes(const struct finder *finder)
+{
+	const struct hsnap_symbols *symbols = finder->symbols;
+	for (size_t i = 1; i < finder->target->modules.num; i++)
+		if (!finder->target->modules.items[i].vdso && !(i < symbols->modules.num && symbols->modules.items[i].no_classes))
+			return true;
+	return false;
+}
+
 static void look_at_all(struct finder *finder)
 {
 	const struct hsnap_target *target = finder->target;
+	if (!has_classes(finder))
+		return;
 	for (size_t i = 1; i < target->modules.num; i++) {
 		const struct hsnap_target_module *module = &target->modules.items[i];
 		finder->low = module->start < finder->low ? module->start : finder->low;

@@ -160,7 +160,7 @@ bool hsnap_answer_write(const struct hsnap_symbols *symbols, struct hsnap_answer
 	if (symbols->strings.num)
 		memcpy(ret->items + ret->num, symbols->strings.bytes, symbols->strings.num);
 	ret->num += symbols->strings.num;
-	put(&out, symbols->modules.items[0].has_types);
+	put(&out, symbols->modules.items[0].has_types | symbols->modules.items[0].no_classes << 1);
 	put(&out, symbols->modules.items[0].note);
 	put_types(&out, symbols);
 	put_places(&out, symbols);
@@ -497,7 +497,9 @@ enum hsnap_code hsnap_answer_merge(const void *bytes, size_t size, const struct 
 	in.known = known;
 	in.no_memory = !known;
 	if (!in.bytes.bad && known) {
-		got.has_types = get(&in, 1);
+		uint64_t flags = get(&in, 3);
+		got.has_types = flags & 1;
+		got.no_classes = flags >> 1;
 		got.note = get_string(&in);
 		get_types(&in);
 		get_places(&in);

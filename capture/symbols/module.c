@@ -174,6 +174,7 @@ enum hsnap_code hsnap_module_read(const struct hsnap_module_input *input, struct
 		note = missing;
 	struct hsnap_dmodule module = {
 		.has_types = reader.dies && note != missing && !reader.damaged,
+		.no_classes = reader.program && hsnap_symtab_no_classes(&reader),
 		.note = hsnap_table_string(&reader, note),
 	};
 	if (!hsnap_vec_push(&ret->modules, module) || reader.no_memory)

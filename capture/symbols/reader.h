@@ -301,6 +301,8 @@ void hsnap_symtab_name(struct hsnap_reader *reader, const struct hsnap_ask *asks
 void hsnap_symtab_managers(struct hsnap_reader *reader);
 /* malloc'ed, or NULL: it is no mangled name. */
 char *hsnap_symtab_demangle(const char *name);
+/* Has the mapped file no vtable that anybody could know for one? */
+bool hsnap_symtab_no_classes(struct hsnap_reader *reader);
 /* out->vtables, with the classes of out->types. */
 void hsnap_symtab_vtables(struct hsnap_reader *reader);
 

@@ -190,6 +190,7 @@ struct hsnap_wanted {
 
 struct hsnap_dmodule {
 	bool has_types;     /* debug info was found and read to its end */
+	bool no_classes;    /* it has no vtable that could be told from other memory: neither symbols nor descriptors of any */
 	hsnap_string note;  /* "no debug info", "debug file of another build", "reader died: …"; "" = fine */
 };
 

@@ -238,6 +238,38 @@ void hsnap_symtab_vtables(struct hsnap_reader *reader)
 	hsnap_vec_deinit(&vtables);
 }
 
+/* A vtable, or what a class's descriptor has one of: defined in the file or wanted by it. */
+static bool see_no_class(void *context, const Elf64_Sym *symbol, const char *name)
+{
+	bool *none = context;
+	(void)symbol;
+	*none &= strncmp(name, "_ZT", 3) != 0;
+	return *none;
+}
+
+/*
+ * A class is told by its vtable's symbol or by its descriptor (Itanium C++ ABI 2.9.5), which begins with a pointer to the
+ * vtable of a class of __cxxabiv1: that is another module's, and a symbol here, or the file has that class's own descriptor.
+ */
+bool hsnap_symtab_no_classes(struct hsnap_reader *reader)
+{
+	static const char descriptor[] = "N10__cxxabiv1";
+	const struct hsnap_elf *elf = reader->program;
+	/* With as many as are kept there may be more. */
+	bool none = elf->num_segments && elf->num_segments < sizeof(elf->segments) / sizeof(*elf->segments);
+	if (reader->dies && reader->dies->elf != reader->program)
+		hsnap_elf_symbols(reader->dies->elf, false, see_no_class, &none);
+	hsnap_elf_symbols(reader->program, false, see_no_class, &none);
+	hsnap_elf_symbols(reader->program, true, see_no_class, &none);
+	for (size_t i = 0; i < elf->num_segments && none; i++) {
+		const struct hsnap_elf_segment *segment = &elf->segments[i];
+		size_t left = segment->offset < elf->size ? elf->size - segment->offset : 0;
+		size_t size = segment->file_size < left ? segment->file_size : left;
+		none = !size || !memmem(elf->bytes + segment->offset, size, descriptor, sizeof(descriptor) - 1);
+	}
+	return none;
+}
+
 /* --- managers --- */
 
 /* What the functions' mangled names begin with and hold: libstdc++'s std::function and std::any, libc++'s std::any. */

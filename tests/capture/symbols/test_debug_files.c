@@ -159,6 +159,40 @@ Test(symbols_debug_files, a_program_that_was_replaced, .init = make_folder, .fin
 }
 
 /* With its supplementary file nothing is missing; without it nothing is wrong. */
+/* A class with virtual functions, made so that none of the objects is thrown away. */
+#define CLASS "printf 'struct A { virtual ~A() {} }; A *volatile a; int main() { a = new A; delete a; }' | g++ -x c++ -o p - "
+
+static const struct {
+	const char *name, *make;
+	bool none;
+} class_rows[] = {
+	{ "C", "cp $P/shapes-gcc5-O0 p", true },
+	{ "C, stripped", "strip -o p $P/shapes-gcc5-O0", true },
+	{ "C++, with symbols", CLASS, false },
+	{ "C++, stripped: what descriptors begin with is wanted from libstdc++", CLASS "-s", false },
+	{ "C++, all of it in one file, stripped", CLASS "-static -s", false },
+	{ "C++ without descriptors, with symbols", CLASS "-fno-rtti", false },
+};
+
+ParameterizedTestParameters(symbols_debug_files, classes)
+{
+	static size_t index[sizeof(class_rows) / sizeof(*class_rows)];
+	for (size_t i = 0; i < sizeof(index) / sizeof(*index); i++)
+		index[i] = i;
+	return cr_make_param_array(size_t, index, sizeof(index) / sizeof(*index));
+}
+
+/* Can there be objects of classes in a process that has nothing but such files? */
+ParameterizedTest(size_t *row, symbols_debug_files, classes, .init = make_folder, .fini = remove_folder)
+{
+	if (!have("strip") || !have("g++"))
+		return;
+	cr_assert_eq(shell("%s", class_rows[*row].make), 0, "%s", class_rows[*row].name);
+	struct hsnap_symbols *s = load("p");
+	cr_expect_eq(s->modules.items[1].no_classes, class_rows[*row].none, "%s", class_rows[*row].name);
+	hsnap_symbols_destroy(s);
+}
+
 Test(symbols_debug_files, dwz, .init = make_folder, .fini = remove_folder)
 {
 	if (!have("dwz"))

@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/symbols/scan.h"
+#include "capture/symbols/module.h"
+#include "capture/symbols/reader.h"
 #include "tests/capture/symbols/support.h"
 #include "tests/capture/symbols/witness.h"
 
@@ -208,4 +209,53 @@ ParameterizedTest(size_t *row, scan, entries, .timeout = 120)
 	close_file(&program);
 	close_file(&debug);
 	close_file(&alt);
+}
+
+/*
+ * An abbreviation behind those that a unit uses is cut off: libdwarf, which reads as many as it needs, has the unit all the
+ * same, and our scanner, which reads all of them first, does not.  What is in the unit is unknown then, and said to be.
+ */
+Test(scan, unit_that_only_libdwarf_can_read)
+{
+	struct file file = { 0 };
+	struct hsnap_error err;
+	bool whole;
+	cr_assert(open_elf(&file, HSNAP_TEST_PROGRAMS "/shapes-gcc5-O0"));
+	const struct hsnap_elf_section *table = hsnap_elf_find(&file.elf, ".debug_abbrev");
+	cr_assert(table && table->size);
+	uint8_t *last = (uint8_t *)file.bytes + table->offset + table->size - 1;
+	cr_assert_eq(*last, 0, "the table of the last unit does not end there");
+	*last = 0x7f;
+	cr_assert_eq(hsnap_dies_init(&file.dies, &file.elf, NULL, &err), HSNAP_OK, "%s", err.message);
+
+	struct hsnap_reader *reader = calloc(1, sizeof(*reader));
+	cr_assert(reader);
+	reader->dies = &file.dies;
+	struct hsnap_die_unit units[3];
+	size_t num = 0;
+	while (num < 3 && hsnap_die_next_unit(&file.dies, false, &units[num], &whole))
+		num++;
+	cr_assert(num == 2 && whole, "%zu units", num);
+	for (size_t i = 0; i < num; i++) {
+		struct hsnap_die_facts facts;
+		Dwarf_Die child = hsnap_die_child(&file.dies, units[i].die);
+		cr_expect(child, "libdwarf has nothing in unit %zu", i);
+		bool found = hsnap_table_facts(reader, hsnap_die_key_here(&file.dies, child), &facts);
+		cr_expect_eq(found, i == 0, "unit %zu", i);
+		hsnap_die_free(child);
+		hsnap_die_free(units[i].die);
+	}
+	hsnap_scans_deinit(&reader->scans);
+	free(reader);
+
+	struct hsnap_symbols symbols = { 0 };
+	struct hsnap_module_input input = { .program = file.bytes, .program_size = file.elf.size };
+	cr_assert_eq(hsnap_module_read(&input, &symbols, &err), HSNAP_OK, "%s", err.message);
+	cr_expect_not(symbols.modules.items[0].has_types);
+	cr_expect_str_eq(hsnap_str(&symbols.strings, symbols.modules.items[0].note),
+			 "its debug info is damaged: read up to the damage");
+	cr_expect(type_named(&symbols, "all", HSNAP_DTYPE_STRUCT), "what is in the first unit is not there");
+	cr_expect_not(type_named(&symbols, "opaque", HSNAP_DTYPE_STRUCT), "what is in the second unit alone is there");
+	cr_expect_not(variable_named(&symbols, "b_table"));
+	close_file(&file);
 }

@@ -123,6 +123,8 @@ static enum hsnap_code read_debug_info(struct hsnap_reader *reader, const struct
 		code = hsnap_pcs_answer(reader, input->asks, input->num_asks, err);
 	if (!code && reader->program) /* results of functions without debug info may be kept in variables that have some */
 		hsnap_symtab_name(reader, input->asks, input->num_asks);
+	if (!code && reader->program)
+		hsnap_symtab_doubt(reader, input->asks, input->num_asks);
 	if (!code)
 		hsnap_symtab_managers(reader);
 	begin(input, "casts");

@@ -134,6 +134,17 @@ static const struct code *find_code(const struct hsnap_unit_code *unit, uint64_t
 	return low && address < unit->code.items[low - 1].high ? &unit->code.items[low - 1] : NULL;
 }
 
+/*
+ * Is the code at the address another function's of the unit, too?  The linker may have made one of several (--icf).  Of other
+ * units copies of one inline function are there as well: those are told by their symbols.
+ */
+static bool is_shared(const struct hsnap_unit_code *unit, const struct code *code)
+{
+	const struct code *items = unit->code.items;
+	size_t at = (size_t)(code - items);
+	return (at && items[at - 1].low == code->low) || (at + 1 < unit->code.num && items[at + 1].low == code->low);
+}
+
 hsnap_die_key hsnap_pcs_function_at(const struct hsnap_reader *reader, uint64_t address)
 {
 	const struct code *code = reader->code ? find_code(reader->code, address) : NULL;
@@ -511,6 +522,11 @@ static void answer_one(struct hsnap_reader *reader, const struct hsnap_unit_code
 	if (function && ask->what & (HSNAP_ASK_LOCALS | HSNAP_ASK_RESULT))
 		hsnap_index_walk_function(reader, function, 0);
 	answer_frames(reader, unit, code->function, inside, pc);
+	if (is_shared(unit, code)) { /* what it says of variables is one function's */
+		for (uint32_t f = 0; f < pc->num_frames; f++)
+			reader->out->frames.items[pc->first_frame + f].allocates = 0;
+		return;
+	}
 	if (ask->what & HSNAP_ASK_LOCALS)
 		answer_locals(reader, code->function, inside, pc);
 	if (ask->what & HSNAP_ASK_RESULT)
@@ -567,7 +583,7 @@ void hsnap_pcs_functions(struct hsnap_reader *reader, const uint64_t *addresses,
 			load_functions(reader, &unit);
 		}
 		const struct code *code = find_code(&unit, address);
-		if (code && code->low == address)
+		if (code && code->low == address && !is_shared(&unit, code))
 			see(context, address, code->function);
 	}
 	hsnap_vec_deinit(&unit.code);

@@ -27,7 +27,7 @@ void hsnap_pcs_variables(struct hsnap_reader *reader, hsnap_die_key function, ui
 /* The name of such an entry, in out's strings; 0: it has none. */
 hsnap_string hsnap_pcs_variable_name(struct hsnap_reader *reader, hsnap_die_key entry);
 
-/* What functions begin at the addresses of the file, which are in order: `see` gets each that has debug info. */
+/* What functions begin at the addresses of the file, which are in order: `see` gets each that has debug info, and the code for itself. */
 void hsnap_pcs_functions(struct hsnap_reader *reader, const uint64_t *addresses, size_t num,
 			 void (*see)(void *context, uint64_t address, hsnap_die_key function), void *context);
 

@@ -299,6 +299,10 @@ void hsnap_words_find(struct hsnap_reader *reader, const struct hsnap_wanted *wa
 void hsnap_symtab_name(struct hsnap_reader *reader, const struct hsnap_ask *asks, size_t num_asks);
 /* out->managers, with the classes by their index into reader->types: before hsnap_unify_all(). */
 void hsnap_symtab_managers(struct hsnap_reader *reader);
+/* What is said of variables in code that the linker has for several functions is of one of them: drop it. */
+void hsnap_symtab_doubt(struct hsnap_reader *reader, const struct hsnap_ask *asks, size_t num_asks);
+/* Are the mangled names one function's?  Of constructors and destructors several are: "D1Ev", "D2Ev". */
+bool hsnap_symtab_same_function(const char *a, const char *b);
 /* malloc'ed, or NULL: it is no mangled name. */
 char *hsnap_symtab_demangle(const char *name);
 /* Has the mapped file no vtable that anybody could know for one? */

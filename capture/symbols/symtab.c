@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* symtab.c - what the symbol table knows: functions without debug info, and vtables. */
+#include <ctype.h>
 #include <string.h>
 
 #include "capture/symbols/pcs.h"
@@ -88,6 +89,15 @@ static const char *cut_return_type(const char *name)
 	return start;
 }
 
+bool hsnap_symtab_same_function(const char *a, const char *b)
+{
+	size_t at = 0;
+	while (a[at] && a[at] == b[at])
+		at++;
+	bool is_kind = at && strchr("CD", a[at - 1]) && isdigit((unsigned char)a[at]) && isdigit((unsigned char)b[at]);
+	return !strcmp(a + at + is_kind, b + at + is_kind);
+}
+
 static const struct symbol *find_symbol(const struct symbols *list, uint64_t address)
 {
 	size_t low = hsnap_first(list->num, i, list->items[i].address > address);
@@ -156,6 +166,39 @@ void hsnap_symtab_name(struct hsnap_reader *reader, const struct hsnap_ask *asks
 			list_symbols(reader, &functions, NULL);
 		listed = true;
 		name_frame(reader, &functions, &asks[i], pc);
+	}
+	hsnap_vec_deinit(&functions);
+}
+
+/* --- functions that the linker has made one of (--icf) --- */
+
+/* Have several functions the code at the address?  In C other names are mostly aliases of one. */
+static bool is_folded(const struct symbols *functions, uint64_t address)
+{
+	const struct symbol *symbol = find_symbol(functions, address);
+	if (!symbol)
+		return false;
+	size_t first = hsnap_first(functions->num, i, functions->items[i].address >= symbol->address);
+	for (size_t i = first; i < functions->num && functions->items[i].address == symbol->address; i++)
+		if (!strncmp(functions->items[i].name, "_Z", 2) && !strncmp(symbol->name, "_Z", 2) &&
+		    !hsnap_symtab_same_function(functions->items[i].name, symbol->name))
+			return true;
+	return false;
+}
+
+void hsnap_symtab_doubt(struct hsnap_reader *reader, const struct hsnap_ask *asks, size_t num_asks)
+{
+	struct symbols functions = { 0 };
+	struct hsnap_symbols *out = reader->out;
+	if (num_asks)
+		list_symbols(reader, &functions, NULL);
+	for (size_t i = 0; i < num_asks && functions.num; i++) {
+		struct hsnap_dpc *pc = &out->pcs.items[i];
+		if (!is_folded(&functions, asks[i].pc - reader->bias - !(asks[i].what & HSNAP_ASK_EXACT)))
+			continue;
+		pc->num_results = pc->num_locals = 0;
+		for (uint32_t f = 0; f < pc->num_frames; f++)
+			out->frames.items[pc->first_frame + f].allocates = 0;
 	}
 	hsnap_vec_deinit(&functions);
 }
@@ -303,6 +346,15 @@ static void see_manager(void *context, uint64_t address, hsnap_die_key function)
 		hsnap_table_no_memory(reader);
 }
 
+/* Is the function at that address one alone, for the linker made none of several? */
+static bool is_alone(const struct symbols *functions, size_t index)
+{
+	const struct symbol *items = functions->items;
+	return (!index || items[index - 1].address != items[index].address || !strcmp(items[index - 1].name, items[index].name)) &&
+	       (index + 1 >= functions->num || items[index + 1].address != items[index].address ||
+		!strcmp(items[index + 1].name, items[index].name));
+}
+
 void hsnap_symtab_managers(struct hsnap_reader *reader)
 {
 	struct symbols functions = { 0 };
@@ -310,7 +362,7 @@ void hsnap_symtab_managers(struct hsnap_reader *reader)
 	list_symbols(reader, &functions, NULL);
 	for (size_t i = 0; i < functions.num; i++) {
 		uint64_t address = functions.items[i].address;
-		if (is_manager(functions.items[i].name) &&
+		if (is_manager(functions.items[i].name) && is_alone(&functions, i) &&
 		    (!addresses.num || addresses.items[addresses.num - 1] != address) && !hsnap_vec_push(&addresses, address))
 			hsnap_table_no_memory(reader);
 	}

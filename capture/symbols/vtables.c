@@ -166,16 +166,6 @@ static const char *linkage_name(struct hsnap_reader *reader, hsnap_die_key key)
 	return NULL;
 }
 
-/* Are they one function's?  Of constructors and destructors several are one: "D1Ev", "D2Ev". */
-static bool is_same_function(const char *a, const char *b)
-{
-	size_t at = 0;
-	while (a[at] && a[at] == b[at])
-		at++;
-	bool is_kind = at && strchr("CD", a[at - 1]) && isdigit((unsigned char)a[at]) && isdigit((unsigned char)b[at]);
-	return !strcmp(a + at + is_kind, b + at + is_kind);
-}
-
 /* "fill(int)" of "vtable for fill(int)::Local": what the class is called after; 0: nothing. */
 static hsnap_string scope_of(struct hsnap_reader *reader, const char *mangled)
 {
@@ -216,7 +206,7 @@ static bool is_alone(const struct finder *finder, const struct method *method)
 	const struct symbol *items = finder->by_address.items;
 	for (size_t i = hsnap_first(finder->by_address.num, m, items[m].address >= method->address);
 	     i < finder->by_address.num && items[i].address == method->address; i++)
-		if (!is_same_function(items[i].name, method->name))
+		if (!hsnap_symtab_same_function(items[i].name, method->name))
 			return false;
 	return true;
 }
@@ -229,7 +219,7 @@ static void see_function(void *context, uint64_t address, hsnap_die_key function
 	for (size_t i = hsnap_first(finder->methods.num, m, methods[m].address >= address);
 	     i < finder->methods.num && methods[i].address == address; i++) {
 		uint32_t *owner = &finder->owners[methods[i].vtable];
-		if (name ? !is_same_function(name, methods[i].name) : !is_alone(finder, &methods[i]))
+		if (name ? !hsnap_symtab_same_function(name, methods[i].name) : !is_alone(finder, &methods[i]))
 			continue;
 		uint32_t found = owner_of(finder->reader, &finder->vtables.items[methods[i].vtable], function);
 		if (found)

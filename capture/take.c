@@ -255,7 +255,7 @@ static bool fill_facts(struct take *take)
 static enum hsnap_code check_need(const struct take *take, struct hsnap_error *err)
 {
 	bool on_disk = take->scratch >= 0;
-	uint64_t need = hsnap_naming_need(take->heap.blocks.num, on_disk ? 0 : take->frozen.copied);
+	uint64_t need = hsnap_naming_need(&take->heap, on_disk ? 0 : take->frozen.copied);
 	return take->options->core ? HSNAP_OK : hsnap_refuse_rest(&take->proc, need, on_disk, err);
 }
 

@@ -19,6 +19,8 @@
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
 
+#define LEAST_POOL 1024u /* bytes */
+
 static void work_deinit(struct hsnap_work *work)
 {
 	hsnap_block_index_deinit(&work->index);
@@ -28,7 +30,7 @@ static void work_deinit(struct hsnap_work *work)
 	hsnap_vec_deinit(&work->bodies);
 	free(work->as_bytes);
 	free(work->as_run);
-	hsnap_vec_deinit(&work->parts);
+	hsnap_parts_deinit(&work->parts);
 	hsnap_slabs_deinit(work);
 	hsnap_vec_deinit(&work->holders);
 	hsnap_vec_deinit(&work->segments);
@@ -179,11 +181,21 @@ enum hsnap_code hsnap_name_watched(const struct hsnap_target *target, const stru
 	return code;
 }
 
-uint64_t hsnap_naming_need(uint64_t num_blocks, uint64_t copy)
+/* Of the blocks that may be some allocator's own. */
+static uint64_t pooled_bytes(const struct hsnap_heap *heap)
 {
+	uint64_t bytes = 0;
+	for (size_t b = 0; b < heap->blocks.num; b++)
+		bytes += heap->blocks.items[b].usable >= LEAST_POOL ? heap->blocks.items[b].usable : 0;
+	return bytes;
+}
+
+uint64_t hsnap_naming_need(const struct hsnap_heap *heap, uint64_t copy)
+{
+	uint64_t num_blocks = heap->blocks.num, parts = hsnap_parts_need(pooled_bytes(heap));
 	/* Claims, bodies, headers, what was tried and what is to be done: beside all of the copy.  Then claims, headers,
 	 * nodes and two forms of the edges, of which one goes as the other comes. */
 	uint64_t early = num_blocks * (12 + 4 + 1 + 2 * 4 + 4), late = num_blocks * (12 + 4 + 1 + 4 + 28 + 2 + 3 * 8 + 8);
 	uint64_t later = late > copy ? late - copy : 0;
-	return early > later ? early : later;
+	return parts + (early > later ? early : later);
 }

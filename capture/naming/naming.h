@@ -42,8 +42,9 @@ HSNAP_CHECKED enum hsnap_code hsnap_name_watched(const struct hsnap_target *targ
 						 const struct hsnap_rules *rules, const struct hsnap_naming_watch *watch,
 						 struct hsnap_snapshot *snapshot, struct hsnap_error *err);
 
-/* Bytes of memory that this takes at the most of so many blocks, more than what there is before; `copy`
- * bytes of what is given back on the way.  Three edges a block are counted on. */
-uint64_t hsnap_naming_need(uint64_t num_blocks, uint64_t copy);
+/* Bytes of memory that this takes at the most of such blocks, more than what there is before; `copy`
+ * bytes of what is given back on the way.  Three edges a block are counted on, and a million objects within blocks
+ * where these are large enough: of more as many are looked at as there is memory for. */
+uint64_t hsnap_naming_need(const struct hsnap_heap *heap, uint64_t copy);
 
 #endif

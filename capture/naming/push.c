@@ -27,7 +27,7 @@ static void push_deinit(struct push *push)
 	hsnap_vec_deinit(&push->waiting);
 	hsnap_vec_deinit(&push->odd);
 	hsnap_vec_deinit(&push->handles);
-	hsnap_keymap_deinit(&push->parts);
+	hsnap_vec_deinit(&push->again);
 	free(push->inside);
 	hsnap_looks_deinit(&push->looks);
 	hsnap_inners_deinit(&push->inners);
@@ -156,6 +156,7 @@ enum hsnap_code hsnap_push_types(struct hsnap_work *work, struct hsnap_error *er
 		hsnap_push_settle(&push);
 	if (!code)
 		code = hsnap_push_take_arrays(&push, err);
+	hsnap_parts_close(&work->parts);
 	if (!code)
 		code = hsnap_find_slabs(work, &push.inners, err);
 	if (!code)

@@ -58,9 +58,8 @@ struct push {
 	size_t waited, doubted;    /* of them: sure ones and doubtful ones that had their turn */
 	struct hsnap_vec(struct handle) handles;
 	size_t handled, walked;    /* of handles, and of work->parts */
+	struct hsnap_vec(uint32_t) again; /* parts that were walked, and are sure only since */
 	size_t declared;           /* of work->declared: those that are parts */
-	bool cut;                  /* there are more parts than are kept */
-	struct hsnap_keymap parts; /* {address, type} */
 	bool *inside;              /* one a type: objects of it lie within blocks, so no block is one */
 	struct hsnap_vec(struct odd) odd;
 	size_t taken;             /* of odd: those that had their turn */
@@ -119,7 +118,7 @@ void hsnap_push_take_odd(struct push *push);
 void hsnap_push_note_part(struct push *push, uint32_t b, hsnap_dtype_id type, uint64_t address);
 /* Objects in blocks that have no name by now: their pointers are declared as well. */
 void hsnap_push_walk_parts(struct push *push);
-/* A note of the snapshot's, where there were more of them than are kept. */
+/* The snapshot is partial where there were more of them than are kept. */
 HSNAP_CHECKED enum hsnap_code hsnap_push_say_what_was_cut(const struct push *push, struct hsnap_error *err);
 
 /* ruled.c: what a rule of the user's leads to. */

@@ -409,7 +409,7 @@ static bool take_declared(struct hsnap_work *work)
 
 /* ---- free objects ---- */
 
-#define MOST_LINKS (1u << 22) /* that are followed in all */
+#define MOST_LINKS (1u << 22) /* that are followed in all, beside as many as there are places */
 
 /* One that has a pointer to its like at its start. */
 static bool is_link(struct hsnap_work *work, hsnap_dtype_id type)
@@ -428,7 +428,7 @@ static struct hsnap_slab *slab_in_order(struct hsnap_work *work, uint32_t b)
  * An item that a list of links leads to, though its type does not begin with one, is free: the link has
  * taken its place.
  */
-static void follow_links(struct hsnap_work *work, struct hsnap_window *reader, const struct hsnap_inner *inner, uint32_t *budget)
+static void follow_links(struct hsnap_work *work, struct hsnap_window *reader, const struct hsnap_inner *inner, uint64_t *budget)
 {
 	uint32_t b = inner->block, hint = 0;
 	uint64_t at = hsnap_object_start(work, b) + inner->offset;
@@ -447,7 +447,9 @@ static void follow_links(struct hsnap_work *work, struct hsnap_window *reader, c
 static void drop_free(struct hsnap_work *work, const struct hsnap_inners *inners)
 {
 	struct hsnap_window reader;
-	uint32_t budget = MOST_LINKS;
+	uint64_t budget = MOST_LINKS;
+	for (size_t i = 0; i < work->slabs.num; i++)
+		budget += work->slabs.items[i].num;
 	hsnap_window_init(&reader, work->target);
 	for (size_t i = 0; i < inners->items.num; i++)
 		if (slab_in_order(work, inners->items.items[i].block) && is_link(work, inners->items.items[i].type))

@@ -13,6 +13,7 @@
 #include "capture/naming/losers.h"
 #include "capture/naming/memory.h"
 #include "capture/naming/naming.h"
+#include "capture/naming/partset.h"
 #include "capture/naming/types.h"
 #include "capture/naming/user.h"
 
@@ -41,15 +42,6 @@ struct hsnap_body {
 	bool unproved; /* that they are dead is not: they may still hold something, weakly */
 	uint64_t first, live;
 };
-
-/* An object that a declared pointer finds within a block whose size it does not explain. */
-struct hsnap_part {
-	uint64_t address;
-	hsnap_dtype_id type;
-	uint32_t block : 31; /* there are no more than HSNAP_MAX_NODES */
-	uint32_t sure : 1;   /* who points to it is known and not only inferred */
-};
-_Static_assert(sizeof(struct hsnap_part) == 16, "one an object: every byte counts");
 
 /* A block that is a pool: objects of one type at places of one distance.  See pools.h. */
 struct hsnap_slab {
@@ -133,7 +125,7 @@ struct hsnap_work {
 	uint64_t *linked;                                    /* a bit a block: a node whose value is alive, says its container */
 	uint64_t *as_bytes;                                  /* a bit a block: a place that lasts has a pointer to it that says nothing */
 	uint64_t *as_run;                                    /* likewise: one to objects of which there are several, and to the first */
-	struct hsnap_vec(struct hsnap_part) parts;           /* typed places in blocks without a name, or beyond what their name says */
+	struct hsnap_parts parts;                            /* typed places in blocks without a name, or beyond what their name says */
 	struct hsnap_vec(struct hsnap_slab) declared;        /* pools by hand */
 	struct hsnap_keymap declared_blocks;                 /* {block, 0}: it is one of them */
 	struct hsnap_vec(struct hsnap_slab) slabs;           /* all pools, in order of block */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # pools.sh JUDGE - objects in slabs of the program's own: how many there are, who keeps them, which one an address is in;
-# and what only seems to be a pool is none. The program itself tells where they are.
+# and what only seems to be a pool is none; and of millions of them none is left out. The program itself tells where they are.
 . "$(dirname "$0")/lib.sh"
 judge=${1:?the judge}
 
@@ -58,4 +58,13 @@ for way in plain agent; do
 	"$HEAPSNAP" why --explain "$(printf '0x%x' $((address + 8)))" a.snap >explain.txt 2>err || fail "$way: explain" err
 	check "$way: --explain tells which" grep -Eq "object +item at $address, .*\.key" explain.txt
 done
+
+start "$FIXTURES/pools/many" 3000000
+read -r line <&8
+if "$HEAPSNAP" take --quiet -p "$service" -o many.snap >out 2>err; then pass "three million items are no reason to be partial"; else
+	fail "three million items: exit status $?" err
+fi
+stop
+"$HEAPSNAP" show --expand --json many.snap >expanded.json
+check "each of three million items is seen" row expanded.json item proved 3000000 3000000
 finish

@@ -3,29 +3,6 @@
 # cgroup.sh - inside the cgroup of its target heapsnap captures it or refuses; nobody is ever killed.
 . "$(dirname "$0")/lib.sh"
 
-# A memory cgroup of our own below the one that we are in, of whichever version there is.
-make_cgroup() {
-	own=$(sed -n 's/^[0-9]*:\([^:]*,\)*memory\(,[^:]*\)*:\(.*\)/\3/p' /proc/self/cgroup)
-	for cgroup in "/sys/fs/cgroup/memory$own/heapsnap-test-$$" \
-		"/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)/heapsnap-test-$$"; do
-		mkdir "$cgroup" 2>/dev/null || continue
-		if [ -w "$cgroup/memory.limit_in_bytes" ]; then
-			limit=memory.limit_in_bytes usage=memory.usage_in_bytes events=memory.oom_control
-			return 0
-		elif [ -w "$cgroup/memory.max" ]; then
-			limit=memory.max usage=memory.current events=memory.events
-			return 0
-		fi
-		rmdir "$cgroup"
-	done
-	return 1
-}
-
-# inside COMMAND… - run it in that cgroup.
-inside() {
-	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cgroup" "$@"
-}
-
 # fill_to PERCENT - set the limit so that what is used now is that much of it.
 fill_to() {
 	echo $(($(cat "$cgroup/$usage") / $1 * 100)) >"$cgroup/$limit"

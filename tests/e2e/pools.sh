@@ -64,6 +64,22 @@ read -r line <&8
 if "$HEAPSNAP" take --quiet -p "$service" -o many.snap >out 2>err; then pass "three million items are no reason to be partial"; else
 	fail "three million items: exit status $?" err
 fi
+# A take that has 200 MiB for itself sees a part of them, and tells so.
+if make_cgroup && echo 209715200 >"$cgroup/$limit"; then
+	inside "$HEAPSNAP" take --quiet -p "$service" -o few.snap >out 2>err
+	few_status=$?
+	if [ $few_status -eq 3 ]; then
+		skip "in 200 MiB" "this build needs more: $(head -n 1 err)"
+	else
+		"$HEAPSNAP" show --json few.snap >few.json
+		check "in 200 MiB: exit status 6" test $few_status -eq 6
+		check "in 200 MiB: how many were looked at" jq -e '([.types[] | select(.label) | .items // 0] | add) as $seen | $seen > 1048575 and
+			$seen < 3000000 and any(.snapshot.partial_reasons[]; startswith("of objects within blocks only ") and contains("no memory for more"))' few.json
+	fi
+else
+	skip "with little memory" "no memory cgroup can be made here"
+fi
+[ ! -d "$cgroup" ] || rmdir "$cgroup"
 stop
 "$HEAPSNAP" show --expand --json many.snap >expanded.json
 check "each of three million items is seen" row expanded.json item proved 3000000 3000000

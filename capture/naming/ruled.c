@@ -11,7 +11,7 @@ static bool begin_behind(struct hsnap_work *work, uint32_t b, const struct hsnap
 		return !found->header;
 	if (!work->headers && !(work->headers = hsnap_pages_alloc(work->num_blocks, sizeof(*work->headers))))
 		return false;
-	if (!work->claims[b].type)
+	if (work->claims[b].evidence <= HSNAP_EVIDENCE_TOLD) /* which is a description, and no name */
 		work->headers[b] = found->header;
 	return work->headers[b] == found->header;
 }

@@ -145,7 +145,7 @@ void hsnap_user_visit(struct hsnap_walk *walk, uint32_t number, uint64_t address
 {
 	const struct hsnap_bounds *bounds = &walk->work->user->bounds;
 	const struct hsnap_bound *bound = &bounds->bounds.items[number];
-	struct hsnap_values values = { .target = walk->work->target, .base = address };
+	struct hsnap_values values = { .target = walk->work->target, .base = address, .led_to = address, .word = address };
 	uint64_t most = bound->most, at = bound->offset, word;
 	int64_t number_of, place;
 	if (bound->owners && !(bound->owners & walk->owners))

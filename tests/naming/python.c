@@ -4,8 +4,9 @@
  *
  * CPython 3.11: an object begins with its reference count and its type (Include/object.h), whose flags say what stands
  * in front of it (Include/internal/pycore_object.h): two words of the collector's (Py_TPFLAGS_HAVE_GC), and before those
- * two for its attributes (Py_TPFLAGS_MANAGED_DICT).  It is one if its block begins exactly there, its size fits, and
- * its type is one.
+ * two for its attributes (Py_TPFLAGS_MANAGED_DICT).  It is one if its block begins exactly there, its size fits, its
+ * type is one, and the collector has it in its list or in none (Modules/gcmodule.c): a list's array of objects has words
+ * beyond its last from whoever had the memory before.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,6 +86,13 @@ static const struct known *known_type(uint64_t address)
 	return known;
 }
 
+/* The next one in the collector's list has it before itself; what is in none has no next. */
+static bool is_collected(uint64_t object)
+{
+	uint64_t head = object - 16, next = memory_word(head) & ~(uint64_t)3;
+	return !next || (memory_word(next + 8) & ~(uint64_t)3) == head;
+}
+
 static bool tell(uint64_t block, uint64_t size, uint64_t front)
 {
 	uint64_t object = block + front, count = memory_word(object);
@@ -93,6 +101,8 @@ static bool tell(uint64_t block, uint64_t size, uint64_t front)
 	uint64_t type = memory_word(object + OB_TYPE);
 	const struct known *known = type % 8 ? NULL : known_type(type);
 	if (!known || !known->type || known->front != front || known->basic + front > size)
+		return false;
+	if (front && !is_collected(object))
 		return false;
 	printf("%" PRIx64 " %" PRIu64 " %s\n", object, known->basic, known->type);
 	return true;

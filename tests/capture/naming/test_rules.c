@@ -237,6 +237,8 @@ static const struct {
 	{ "Box.what holds Small behind 16", 32, 0, 0, 0, LABEL("32") }, /* it leads to the block's very start */
 	{ "Box.what holds Small when &g_mark == 0x600040", 16, 0, 0, 0, "1 Small proved" },
 	{ "Box.(kind) holds Small", 16, 0, 0, 0, "1 Small proved" },
+	{ "Box.*(@) holds Small", 16, 0, 0, 0, "1 Small proved" },
+	{ "Box.*(@ + 8) holds Small", 16, 0, 0, 0, LABEL("16") },
 	{ "Box.(kind) holds Small", 16, 0, 8, 0, LABEL("16") },
 	{ "Box.(kind) holds Small", 16, 0, 1u << 31, 0, LABEL("16") },
 	{ "module app*\nBox.what holds Small", 16, 0, 0, 0, "1 Small proved" },
@@ -380,6 +382,18 @@ Test(rules, a_pointer_past_a_head)
 Test(rules, an_object_behind_a_collectors_head)
 {
 	expect_inside(16 + 40, 16, "Box.what holds Large behind 16", "1 Large proved; 1 Box proved");
+}
+
+/* That its call site keeps it in a pointer to bytes is no name. */
+Test(rules, a_head_where_the_call_site_tells_of_bytes)
+{
+	struct boxes b = boxes_create();
+	uint32_t stack = STACK(b.w, WORLD_TEXT + 16);
+	world_pc(b.w, WORLD_TEXT + 16, "make_any");
+	world_result(b.w, b.t.byte, false);
+	put_box(&b, world_block(b.w, 16 + 40, stack) + 16, 0, 0);
+	cr_expect(strstr(rows_by(&b, "Box.what holds Large behind 16"), "1 Large proved"), "%s", b.w->text);
+	boxes_destroy(&b);
 }
 
 /* What is named by a rule leads on, by declared pointers and by rules. */

@@ -82,12 +82,20 @@ const char *hsnap_agent_option(const char *name);
 void hsnap_agent_leave_environment(const char *own_path);
 
 /* memory.c: whole pages from the kernel, zeroed; NULL: none to be had.  Listed as our own. */
+#define HSNAP_AGENT_MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 void *hsnap_agent_pages(size_t size);
 void hsnap_agent_pages_free(void *pages, size_t size);
+/* From now on pages come from what was mapped ahead (true: which is done here), or from the kernel again.
+ * Returns how it was before. */
+bool hsnap_agent_confine(bool confined);
 /* errno-free system calls: the result, or a negative errno. */
 long hsnap_agent_syscall(long number, long a, long b, long c, long d, long e, long f);
 
+/* sandbox.c: the program has installed a filter of system calls: none that could be done without. */
+extern bool hsnap_agent_sandboxed;
+
 /* threads.c */
+uint64_t hsnap_agent_pid(void); /* of this process, without a system call where that can be; 0: unknown */
 struct hsnap_wire_counters *hsnap_agent_slot(void); /* the thread's own or the shared one; never NULL */
 void hsnap_agent_find_bounds(struct hsnap_agent_thread *self, uintptr_t sp);
 void hsnap_agent_renew_epoch(void); /* once in 64 allocations of a thread */

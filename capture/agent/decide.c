@@ -13,6 +13,7 @@
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -217,13 +218,16 @@ static bool operators_are_standard(const struct link_map *self)
 	return true;
 }
 
+/* Of the sixteen random bytes that the kernel gives each program: no system call, which a sandbox around the
+ * program might not know.  Others use them too (libc's canary), so they are not to be told from the key. */
 static uint64_t random_key(void)
 {
-	uint64_t key = 0;
-	long flags = 1; /* GRND_NONBLOCK */
-	if (hsnap_agent_syscall(SYS_getrandom, (long)&key, sizeof(key), flags, 0, 0, 0) != sizeof(key))
-		key = (uintptr_t)&key * 0x9e3779b97f4a7c15ull ^ (uint64_t)__builtin_ia32_rdtsc();
-	return key;
+	uint64_t seed[2] = { 0, (uintptr_t)&seed };
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	if (random)
+		memcpy(seed, random, sizeof(seed));
+	uint64_t key = (seed[0] ^ seed[1] >> 29) * 0x9e3779b97f4a7c15ull + seed[1] * 0xbf58476d1ce4e5b9ull;
+	return (key ^ key >> 31) * 0x94d049bb133111ebull;
 }
 
 static unsigned wanted_stacks(void)
@@ -260,7 +264,7 @@ enum hsnap_agent_mode hsnap_agent_decide(void)
 	struct hsnap_wire_directory *dir = &hsnap_agent_directory;
 	const struct link_map *self = ourselves();
 	bool record = self && is_glibc(self);
-	dir->pid = (uint64_t)hsnap_agent_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	dir->pid = hsnap_agent_pid();
 	dir->key = hsnap_agent.key = random_key();
 	for (const char *v = gnu_get_libc_version() + 2; *v >= '0' && *v <= '9'; v++)
 		dir->glibc_minor = dir->glibc_minor * 10 + (uint64_t)(*v - '0');

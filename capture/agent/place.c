@@ -8,7 +8,7 @@
  */
 #include "capture/agent/agent.h"
 
-#include <sys/syscall.h>
+#include <unistd.h>
 
 /* 256 KiB and 16 MiB that stay unmapped but for the few pages with a bit set. */
 uint64_t hsnap_agent_heap_bits[HSNAP_HEAP_WORDS];
@@ -38,7 +38,8 @@ void hsnap_agent_note_main(uintptr_t address)
 	uintptr_t piece = address >> HSNAP_PIECE_SHIFT;
 	if (__atomic_load_n(&piece_bits[piece >> 6], __ATOMIC_RELAXED) >> (piece & 63) & 1)
 		return;
-	uintptr_t brk = (uintptr_t)hsnap_agent_syscall(SYS_brk, 0, 0, 0, 0, 0, 0);
+	/* What libc knows, who has just had a chunk from there: no system call. */
+	uintptr_t brk = (uintptr_t)sbrk(0);
 	if (address >= hsnap_agent.brk_start && address < brk) {
 		/* Two threads may come here at once: the arena's lock let them in one after the
 		 * other, so the greater end is the later one. */

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -132,7 +133,7 @@ struct hsnap_wire_counters *hsnap_agent_slot(void)
 static void in_child(void)
 {
 	struct hsnap_wire_directory *dir = &hsnap_agent_directory;
-	dir->pid = (uint64_t)hsnap_agent_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	dir->pid = hsnap_agent_pid();
 	uint64_t list = 0;
 	uint64_t num = dir->num_slots;
 	for (uint64_t i = 0; i < num; i++) {
@@ -170,6 +171,9 @@ void hsnap_agent_threads_start(void)
 void hsnap_agent_renew_epoch(void)
 {
 	struct timespec now;
+	/* Without the kernel's page of code it is a system call. */
+	if (UNLIKELY(hsnap_agent_sandboxed) && !getauxval(AT_SYSINFO_EHDR))
+		return;
 	if (clock_gettime(CLOCK_MONOTONIC_COARSE, &now))
 		return;
 	uint64_t seconds = (uint64_t)(now.tv_sec - hsnap_agent.started);
@@ -185,21 +189,63 @@ void hsnap_agent_renew_epoch(void)
 		__atomic_store_n(&hsnap_agent.epoch, epoch, __ATOMIC_RELAXED);
 }
 
-/* ---- bounds of a thread's stack ---- */
+/* ---- what is in struct pthread ---- */
 
-/* The kernel leaves at least this much below the end of the main stack to the main stack. */
-#define MAIN_STACK_SPAN ((uintptr_t)128 << 20)
-
-/* Where struct pthread keeps its stackblock and stackblock_size, from the thread pointer on; 0
- * before it was found.  It is looked for once, next to the truth in /proc/self/maps, since
- * pthread_getattr_np allocates. */
-static uint32_t stack_field;
+/* Its members lie from the thread pointer on, and this far at least (glibc 2.26 to 2.43: 2,304 bytes or more). */
+#define PTHREAD_START 0x100u
+#define PTHREAD_END 0x800u
 
 static uintptr_t thread_pointer(void)
 {
 	uintptr_t tp;
 	__asm__("mov %%fs:0, %0" : "=r"(tp));
 	return tp;
+}
+
+/* That of the main thread, whose struct stays where it is; and where in it the thread's number is. */
+static uintptr_t main_thread;
+static uint32_t tid_field;
+
+/* Behind the number stands the list of robust mutexes: in a program's first thread before it does anything two
+ * pointers to the second of them (nptl/descr.h, glibc 2.36; set in __tls_init_tp). */
+static void find_tid(void)
+{
+	main_thread = thread_pointer();
+	for (uint32_t at = PTHREAD_START; at < PTHREAD_END && !tid_field; at += sizeof(uintptr_t)) {
+		const uintptr_t *list = (const uintptr_t *)(main_thread + at);
+		if (list[0] == (uintptr_t)&list[1] && list[1] == list[0] && list[-1] && list[-1] <= INT32_MAX)
+			tid_field = at - (uint32_t)sizeof(uintptr_t);
+	}
+}
+
+/* A process's only thread has its number: called before there is a second one, and in a forked child. */
+uint64_t hsnap_agent_pid(void)
+{
+	if (!main_thread)
+		find_tid();
+	if (tid_field)
+		return *(const uint32_t *)(thread_pointer() + tid_field);
+	return hsnap_agent_sandboxed ? 0 : (uint64_t)hsnap_agent_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+/* ---- bounds of a thread's stack ---- */
+
+/* The kernel leaves at least this much below the end of the main stack to the main stack. */
+#define MAIN_STACK_SPAN ((uintptr_t)128 << 20)
+
+/* Where struct pthread keeps its stackblock and stackblock_size, from the thread pointer on; 0
+ * before it was found.  It is looked for once, since pthread_getattr_np allocates. */
+static uint32_t stack_field;
+
+/* The main thread's block goes from 0 to the end of its stack (nptl/libc_start.c and its successors). */
+static uint32_t find_main_field(void)
+{
+	for (uint32_t at = PTHREAD_START; main_thread && at < PTHREAD_END; at += sizeof(uintptr_t)) {
+		const uintptr_t *field = (const uintptr_t *)(main_thread + at);
+		if (!field[0] && field[1] == (uintptr_t)hsnap_agent.main_stack_end)
+			return at;
+	}
+	return 0;
 }
 
 /* The readable and writable mapping that holds the address. */
@@ -246,7 +292,11 @@ static bool is_stack(const uintptr_t *field, uintptr_t sp, uintptr_t tp)
 static uint32_t find_field(uintptr_t sp, uintptr_t tp)
 {
 	uintptr_t start, end;
-	if (!mapping_of(tp, &start, &end) || sp < start || sp >= tp)
+	uint32_t known = find_main_field();
+	if (known && is_stack((const uintptr_t *)(tp + known), sp, tp))
+		return known;
+	/* Another libc's: next to the truth in /proc/self/maps, if we may open that. */
+	if (hsnap_agent_sandboxed || !mapping_of(tp, &start, &end) || sp < start || sp >= tp)
 		return 0;
 	for (uintptr_t at = tp; at + 2 * sizeof(uintptr_t) <= end && at < tp + 0x1000; at += sizeof(uintptr_t))
 		if (is_stack((const uintptr_t *)at, sp, tp) && *(const uintptr_t *)at <= start &&

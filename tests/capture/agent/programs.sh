@@ -46,6 +46,8 @@ want=fp
 expect env LD_PRELOAD="$agent" HEAPSNAP_STACKS=fp "$tell" stacks
 want=caller
 expect env LD_PRELOAD="$agent" HEAPSNAP_STACKS=caller "$tell" stacks
+want="pid right, child's right"
+expect env LD_PRELOAD="$agent" "$tell" pid
 # Another allocator in front, or behind: nothing is recorded, and the reason names it.
 want="aside \"malloc comes from ${dummy##*/}\""
 expect env LD_PRELOAD="$dummy $agent" "$tell"

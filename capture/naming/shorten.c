@@ -226,7 +226,7 @@ static void parse_template(struct parser *parser, struct text *out, size_t word,
 			break;
 		parser->at++;
 	}
-	if (*parser->at == '>') {
+	if (*parser->at == '>' && num < MAX_ARGUMENTS) {
 		parser->at++;
 		put_template(parser, out, word, arguments, num + 1);
 	} else {

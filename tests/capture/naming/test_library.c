@@ -444,6 +444,9 @@ Test(library, template_arguments_at_the_call_site)
 	world_destroy(w);
 }
 
+#define EIGHT "a,a,a,a,a,a,a,a,"
+#define MANY "Pack<" EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT ">" /* a comma more than arguments are taken apart */
+
 static const struct {
 	const char *name, *want;
 } names[] = {
@@ -488,6 +491,7 @@ static const struct {
 	{ "A<B<C>::D, 3>::E", "A<B<C>::D, 3>::E" },
 	{ "Broken<int", "Broken<int" },
 	{ "Empty<>", "Empty<>" },
+	{ MANY, MANY },
 	{ "std::__1::vector<std::__1::basic_string<char, std::__1::char_traits<char>, std::__1::allocator<char> >, "
 	  "std::__1::allocator<std::__1::basic_string<char, std::__1::char_traits<char>, std::__1::allocator<char> > > >",
 	  "std::vector<std::string>" },

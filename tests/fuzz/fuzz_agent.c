@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_agent.c - what an agent keeps in its process, of anybody's making: its directory and how that is found, its
+ * tables, and the records of blocks.
+ *
+ * Input: one byte of flags (1: the symbol is found by the older hash table, 2: smaller heaps, 4: the main arena has
+ * pieces), one for the version of glibc, then changes of 8 bytes each: stretch of memory and what to do (1), spare (1),
+ * place in it in words (2), value (4).  A record can be written with its check right, which is hit by chance in one of a
+ * million.  Holds: the walk ends; blocks, free chunks and regions are in order and apart; each stack is there.
+ */
+#include <elf.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/alloc/alloc.h"
+#include "capture/wire.h"
+#include "tests/capture/alloc/ptmalloc.h"
+#include "tests/fuzz/fuzz.h"
+
+#define AGENT 0x7f1000000000ull /* its module: dynamic section, tables of symbols, directory */
+#define TABLES 0x7f2000000000ull
+#define PIECES 0x7f3000000000ull
+#define CODE 0x7f4000000000ull
+#define CODE_SIZE 4096u
+#define LARGE 64u /* places for large blocks */
+#define KEY 0x5eed5eed5eed5eedull
+
+static const struct layout layouts[] = {
+	{ "2.26", 104, 0x20, 64, 1, 0, false, false, MARK_NONE },
+	{ "2.29", 112, 0x20, 64, 1, 0, false, false, MARK_OWN },
+	{ "2.36", 112, 0x30, 64, 2, 0, true, true, MARK_RANDOM },
+	{ "2.43", 24, 0x30, 76, 2, 16, true, true, MARK_RANDOM },
+};
+static const uint64_t minors[] = { 26, 29, 36, 43 };
+
+static struct module {
+	Elf64_Dyn dynamic[6];
+	uint32_t sysv[8], gnu[8];
+	Elf64_Sym symbols[2];
+	char strings[32];
+	struct hsnap_wire_directory directory;
+} module;
+
+static struct tables {
+	uint64_t stacks[64][HSNAP_STACK_UNIT_WORDS];
+	uint64_t large[LARGE], requested[LARGE], sites[LARGE];
+	struct hsnap_wire_counters slots[HSNAP_SLOT_FIRST];
+	uint64_t heaps[HSNAP_HEAP_WORDS];
+} tables;
+
+static uint64_t pieces[HSNAP_PIECE_WORDS];
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void fill_heap(struct ptm *ptm, const struct layout *layout, unsigned flags)
+{
+	ptm_init(ptm, layout);
+	if (flags & 4)
+		ptm_brk(ptm, PTM_MAPPED - ((uint64_t)1 << 30), "live 56 bin 600 live 24 fast 24 live 5000 posts");
+	ptm_brk(ptm, PTM_BRK, "live 40 cache tcache 24 tcache 24 tcache 104 live 1000 bin 600 live 24 tcache 24 fast 24 fast 40 live 24 top");
+	ptm_heap(ptm, PTM_HEAPS, 32768, true, "cache tcache 40 tcache 40 live 88 bin 200 live 24 posts");
+	ptm_heap(ptm, PTM_HEAPS + ((uint64_t)(flags & 2 ? 1 : 64) << 20), 32768, false, "live 24 bin 408 live 3000 live 24 top");
+	ptm_map(ptm, ptm_map(ptm, PTM_MAPPED, 20000, 16), 9000, 64);
+	ptm_write(ptm);
+}
+
+static uint64_t record(uint64_t place, uint32_t site, unsigned slack, unsigned state)
+{
+	uint64_t rest = HSNAP_TRAILER_REST(site & HSNAP_MAX_SITE, 3, slack, state);
+	return rest | HSNAP_TRAILER_CHECK(module.directory.key, place, rest);
+}
+
+static void add_large(const struct ptm_block *block, unsigned at)
+{
+	tables.large[at] = block->address;
+	tables.requested[at] = block->usable - 3;
+	tables.sites[at] = 1 << 12 | 7;
+}
+
+/* What the agent would have written of each block. */
+static void add_records(struct ptm *ptm)
+{
+	unsigned num_large = 0;
+	for (unsigned i = 0; i < ptm->num_blocks; i++) {
+		const struct ptm_block *block = &ptm->blocks[i];
+		uint64_t place = block->address + block->usable - 8;
+		if (block->address >= PTM_MAPPED && block->address < PTM_HEAPS && ptm_get(ptm, block->address - 8) & 2)
+			add_large(block, num_large++);
+		else if (block->what == 'l')
+			ptm_put(ptm, place, record(place, i % 4, 5, HSNAP_WIRE_LIVE));
+		else if (block->what == 'c')
+			ptm_put(ptm, place, record(place, 0, 0, HSNAP_WIRE_FREED));
+	}
+}
+
+static void set_bit(uint64_t *words, uint64_t bit)
+{
+	words[bit / 64] |= (uint64_t)1 << bit % 64;
+}
+
+static void fill_tables(const struct ptm *ptm, unsigned flags)
+{
+	memset(&tables, 0, sizeof(tables));
+	for (unsigned unit = 1; unit < 4; unit++) {
+		tables.stacks[2 * unit - 1][0] = 10 | 2 << 8 | 1 << 16;
+		for (unsigned i = 1; i < 12; i++)
+			tables.stacks[2 * unit - 1 + i / 8][i % 8] = CODE + 64 * unit + 16 * i;
+	}
+	tables.slots[0] = (struct hsnap_wire_counters){ .allocated_bytes = 4000, .allocated_count = 9, .allocated_room = 5000,
+							.freed_count = 2, .freed_room = 200 };
+	if (flags & 4)
+		memset(pieces, 0, sizeof(pieces));
+	for (unsigned i = 0; i < ptm->num_pieces; i++) {
+		uint64_t start = ptm->pieces[i].start;
+		if (start >= PTM_HEAPS && start < PTM_LIBC)
+			set_bit(tables.heaps, start >> HSNAP_HEAP_SHIFT);
+		else if (flags & 4 && start < PTM_MAPPED && start != PTM_BRK)
+			set_bit(pieces, start >> HSNAP_PIECE_SHIFT);
+	}
+}
+
+static void fill_directory(unsigned flags, uint64_t minor)
+{
+	module.directory = (struct hsnap_wire_directory){
+		.magic = HSNAP_WIRE_MAGIC, .version = HSNAP_WIRE_VERSION, .size = sizeof(module.directory), .key = KEY,
+		.allocator = HSNAP_ALLOCATOR_GLIBC, .glibc_minor = minor, .brk_start = PTM_BRK, .brk_end = PTM_BRK + 65536,
+		.heap_bits = TABLES + offsetof(struct tables, heaps), .piece_bits = flags & 4 ? PIECES : 0,
+		.large_address = TABLES + offsetof(struct tables, large),
+		.large_requested = TABLES + offsetof(struct tables, requested),
+		.large_site = TABLES + offsetof(struct tables, sites), .large_capacity = LARGE,
+		.stack_segments = { TABLES + offsetof(struct tables, stacks) }, .stack_units = 8,
+		.slot_segments = { TABLES + offsetof(struct tables, slots) }, .num_slots = 2, .num_unloads = 1,
+		.unloads = { { CODE + 192, CODE + 256, 1 } }, .num_own = 1, .own = { { TABLES, TABLES + sizeof(tables) } },
+	};
+}
+
+/* How the symbol is found, by either kind of hash table; in both all names are in one bucket. */
+static void fill_module(unsigned flags)
+{
+	uint32_t hash = 5381;
+	for (const char *c = HSNAP_WIRE_SYMBOL; *c; c++)
+		hash = hash * 33 + (uint8_t)*c;
+	memset(&module, 0, offsetof(struct module, directory));
+	memcpy(module.sysv, (uint32_t[]){ 1, 2, 1, 0, 0 }, 20);
+	memcpy(module.gnu, (uint32_t[]){ 1, 1, 1, 0, 0, 0, 1, hash | 1 }, 32);
+	module.symbols[1] = (Elf64_Sym){ .st_name = 1, .st_shndx = 1, .st_value = offsetof(struct module, directory) };
+	strcpy(module.strings + 1, HSNAP_WIRE_SYMBOL);
+	const Elf64_Dyn entries[] = {
+		{ DT_SYMTAB, { AGENT + offsetof(struct module, symbols) } }, { DT_STRTAB, { AGENT + offsetof(struct module, strings) } },
+		{ DT_STRSZ, { sizeof(module.strings) } },
+		{ flags & 1 ? DT_HASH : DT_GNU_HASH, { AGENT + (flags & 1 ? offsetof(struct module, sysv) : offsetof(struct module, gnu)) } },
+	};
+	memcpy(module.dynamic, entries, sizeof(entries));
+}
+
+/* What can be changed: the heap's stretches, then the agent's. */
+static uint8_t *stretch(const struct ptm *ptm, unsigned number, uint64_t *ret_start, size_t *ret_size)
+{
+	const struct ptm_piece own[] = { { AGENT, (uint8_t *)&module, sizeof(module) }, { TABLES, (uint8_t *)&tables, sizeof(tables) },
+					 { AGENT + offsetof(struct module, directory), (uint8_t *)&module.directory, 256 } };
+	const struct ptm_piece *piece = number < ptm->num_pieces ? &ptm->pieces[number] : &own[(number - ptm->num_pieces) % 3];
+	*ret_start = piece->start;
+	*ret_size = piece->size & ~(size_t)7;
+	return piece->bytes;
+}
+
+/* One change: a word is set, added to, made to lead somewhere, or a whole record. */
+static void change(const struct ptm *ptm, const uint8_t *bytes)
+{
+	uint16_t place;
+	int32_t value;
+	uint64_t start, other, word;
+	size_t size, other_size;
+	memcpy(&place, bytes + 2, sizeof(place));
+	memcpy(&value, bytes + 4, sizeof(value));
+	uint8_t *at = stretch(ptm, bytes[0] % 16, &start, &size);
+	size_t offset = place * (size_t)8 % size;
+	memcpy(&word, at + offset, 8);
+	stretch(ptm, (uint32_t)value % 16, &other, &other_size);
+	switch (bytes[0] >> 4 & 3) {
+	case 0: word = (uint64_t)(int64_t)value; break;
+	case 1: word += (uint64_t)(int64_t)value; break;
+	case 2: word = other + ((uint32_t)value >> 4) % other_size; break;
+	default: word = record(start + offset, (uint32_t)value >> 8, (unsigned)value & 63, (unsigned)value >> 6 & 3);
+	}
+	memcpy(at + offset, &word, 8);
+}
+
+static struct hsnap_target *make_target(const struct ptm *ptm, unsigned flags)
+{
+	struct hsnap_target *target = ptm_target(ptm);
+	struct hsnap_target_module agent = { .start = AGENT, .end = AGENT + sizeof(module), .bias = AGENT, .dynamic = AGENT };
+	require(hsnap_image_add(target, AGENT, &module, sizeof(module), HSNAP_PROT_READ | HSNAP_PROT_WRITE, "") &&
+		hsnap_image_add(target, TABLES, &tables, sizeof(tables), HSNAP_PROT_READ | HSNAP_PROT_WRITE, "") &&
+		hsnap_image_add(target, CODE, NULL, CODE_SIZE, HSNAP_PROT_READ | HSNAP_PROT_EXEC, "") &&
+		(!(flags & 4) || hsnap_image_add(target, PIECES, pieces, sizeof(pieces), HSNAP_PROT_READ | HSNAP_PROT_WRITE, "")) &&
+		hsnap_image_add_module(target, &agent));
+	return target;
+}
+
+static void check_regions(const struct hsnap_region *regions, size_t num)
+{
+	uint64_t end = 0;
+	for (size_t i = 0; i < num; i++) {
+		require(regions[i].start > end && regions[i].end > regions[i].start);
+		end = regions[i].end;
+	}
+}
+
+static void check(const struct hsnap_heap *heap)
+{
+	uint64_t end = 0;
+	for (size_t i = 0; i < heap->blocks.num; i++) {
+		const struct hsnap_block *block = &heap->blocks.items[i];
+		require(block->address >= end && block->usable && block->address + block->usable > block->address);
+		require(block->requested <= block->usable && block->stack < heap->stacks.num);
+		end = block->address + block->usable;
+	}
+	end = 0;
+	for (size_t i = 0; i < heap->free.num; i++) {
+		const struct hsnap_free *free = &heap->free.items[i];
+		require(free->start >= end && free->end > free->start && free->kind < HSNAP_NUM_FREE_KINDS);
+		require(free->arena && free->arena < heap->arenas.num);
+		require(hsnap_heap_find(heap, free->start + 16) == SIZE_MAX);
+		end = free->end;
+	}
+	for (size_t i = 0; i < heap->stacks.num; i++)
+		require((uint64_t)heap->stacks.items[i].first_pc + heap->stacks.items[i].num_pcs <= heap->pcs.num);
+	check_regions(heap->regions.items, heap->regions.num);
+	check_regions(heap->own.items, heap->own.num);
+	require(heap->walked_bytes == heap->expected_bytes || heap->partial[0]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct hsnap_heap heap;
+	struct hsnap_error err;
+	struct ptm ptm;
+	if (size < 2 || size > 4096)
+		return 0;
+	unsigned which = bytes[1] % (sizeof(layouts) / sizeof(*layouts));
+	fill_heap(&ptm, &layouts[which], bytes[0]);
+	fill_module(bytes[0]);
+	fill_directory(bytes[0], minors[which]);
+	fill_tables(&ptm, bytes[0]);
+	add_records(&ptm);
+	for (size_t at = 2; at + 8 <= size; at += 8)
+		change(&ptm, bytes + at);
+	struct hsnap_target *target = make_target(&ptm, bytes[0]);
+	if (!hsnap_agent_heap_read(target, &heap, &err)) {
+		check(&heap);
+		require(size > 2 || (heap.found_room && heap.stacks.num > 1)); /* unchanged, its records are read */
+		hsnap_heap_deinit(&heap);
+	} else {
+		require(size > 2 && err.message[0]);
+	}
+	hsnap_target_close(target);
+	ptm_deinit(&ptm);
+	return 0;
+}

@@ -9,6 +9,7 @@
 
 #define MAX_INLINED 64
 #define MAX_DEPTH 64
+#define MAX_PIECES 64 /* of a scope's code */
 
 struct row {
 	uint64_t address;
@@ -278,9 +279,12 @@ static void answer_frames(struct hsnap_reader *reader, const struct hsnap_unit_c
 
 /* --- variables --- */
 
+/* Code of a scope.  Between its pieces stands somebody else's, whose variables may have the same places. */
+struct pieces hsnap_vec_body(struct code);
+
 struct scope {
-	Dwarf_Die die;         /* the child that is next */
-	uint64_t low, high;    /* of the scope's code, all of it */
+	Dwarf_Die die;       /* the child that is next */
+	size_t first_piece;  /* those of the scope in hand are the last */
 	hsnap_string function;
 };
 
@@ -288,11 +292,18 @@ struct collect {
 	struct hsnap_reader *reader;
 	uint64_t pc;
 	const struct scope *scope;
+	const struct pieces *pieces;
 	bool one_place; /* the first place only */
 	unsigned found;
 	struct hsnap_scoped variable;
 	struct hsnap_scoped_list *list;
 };
+
+static void add_variable(struct collect *c)
+{
+	if (!hsnap_vec_push(c->list, c->variable))
+		hsnap_table_no_memory(c->reader);
+}
 
 static void see_location(void *context, const struct hsnap_location *location)
 {
@@ -302,14 +313,16 @@ static void see_location(void *context, const struct hsnap_location *location)
 	if (c->one_place && c->found++)
 		return;
 	c->variable.location = *location;
-	if (location->single) {
-		c->variable.location.low = c->scope->low;
-		c->variable.location.high = c->scope->high;
-	} else if (c->pc != UINT64_MAX && (c->pc < location->low || c->pc >= location->high)) {
+	if (c->pc != UINT64_MAX && !location->single && (c->pc < location->low || c->pc >= location->high))
 		return;
+	bool in_pieces = location->single && !c->one_place && c->pc == UINT64_MAX;
+	if (!in_pieces)
+		add_variable(c);
+	for (size_t i = c->scope->first_piece; in_pieces && i < c->pieces->num; i++) {
+		c->variable.location.low = c->pieces->items[i].low;
+		c->variable.location.high = c->pieces->items[i].high;
+		add_variable(c);
 	}
-	if (!hsnap_vec_push(c->list, c->variable))
-		hsnap_table_no_memory(c->reader);
 }
 
 /*
@@ -375,18 +388,26 @@ static void collect_variable(struct collect *c, struct hsnap_dies *dies, Dwarf_D
 	hsnap_die_locations(dies, die, DW_AT_location, see_location, c);
 }
 
-static bool see_extent(void *context, uint64_t low, uint64_t high)
+struct see_piece {
+	struct hsnap_reader *reader;
+	struct pieces *pieces;
+	size_t most;
+};
+
+static bool see_piece(void *context, uint64_t low, uint64_t high)
 {
-	struct scope *scope = context;
-	scope->low = low < scope->low ? low : scope->low;
-	scope->high = high > scope->high ? high : scope->high;
-	return true;
+	struct see_piece *see = context;
+	if (!hsnap_vec_push(see->pieces, (struct code){ low, high, 0 }))
+		return hsnap_table_no_memory(see->reader);
+	return see->pieces->num < see->most;
 }
 
-static struct scope open_scope(struct hsnap_dies *dies, Dwarf_Die die, hsnap_string function)
+static struct scope open_scope(struct hsnap_reader *reader, struct hsnap_dies *dies, Dwarf_Die die, hsnap_string function,
+			       struct pieces *pieces)
 {
-	struct scope scope = { .low = UINT64_MAX, .function = function };
-	hsnap_die_ranges(dies, die, see_extent, &scope);
+	struct scope scope = { .first_piece = pieces->num, .function = function };
+	struct see_piece see = { reader, pieces, pieces->num + MAX_PIECES };
+	hsnap_die_ranges(dies, die, see_piece, &see);
 	scope.die = hsnap_die_child(dies, die);
 	return scope;
 }
@@ -395,36 +416,39 @@ void hsnap_pcs_variables(struct hsnap_reader *reader, hsnap_die_key function, ui
 			 struct hsnap_scoped_list *ret)
 {
 	struct scope scopes[MAX_DEPTH];
+	struct pieces pieces = { 0 };
 	unsigned depth = 0;
 	struct hsnap_dies *dies = hsnap_dies_of(reader->dies, function);
 	Dwarf_Die die = hsnap_die_at(reader->dies, function);
 	if (!die)
 		return;
 	bool named = pc != UINT64_MAX;
-	scopes[0] = open_scope(dies, die, named ? hsnap_table_function_name(reader, function) : 0);
+	scopes[0] = open_scope(reader, dies, die, named ? hsnap_table_function_name(reader, function) : 0, &pieces);
 	hsnap_die_free(die);
 	for (;;) {
 		struct scope *scope = &scopes[depth];
 		if (!scope->die) {
+			pieces.num = scope->first_piece;
 			if (!depth--)
-				return;
+				break;
 			continue;
 		}
 		Dwarf_Die here = scope->die;
 		unsigned tag = hsnap_die_tag(dies, here);
 		scope->die = hsnap_die_sibling(dies, here);
 		if (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) {
-			struct collect collect = { .reader = reader, .pc = pc, .scope = scope, .list = ret };
+			struct collect collect = { .reader = reader, .pc = pc, .scope = scope, .pieces = &pieces, .list = ret };
 			collect_variable(&collect, dies, here);
 		} else if ((tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine) && depth + 1 < MAX_DEPTH &&
 			   (pc == UINT64_MAX || hsnap_die_covers(dies, here, pc))) {
 			hsnap_string name = tag == DW_TAG_lexical_block || !named
 						    ? scope->function
 						    : hsnap_table_function_name(reader, hsnap_die_key_here(dies, here));
-			scopes[++depth] = open_scope(dies, here, name);
+			scopes[++depth] = open_scope(reader, dies, here, name, &pieces);
 		}
 		hsnap_die_free(here);
 	}
+	hsnap_vec_deinit(&pieces);
 }
 
 bool hsnap_pcs_parameters(struct hsnap_reader *reader, hsnap_die_key function, struct hsnap_scoped_list *ret)
@@ -443,7 +467,7 @@ bool hsnap_pcs_parameters(struct hsnap_reader *reader, hsnap_die_key function, s
 		of = facts.specification ? facts.specification : facts.origin;
 	}
 	size_t num = 0;
-	struct scope scope = { .low = 0, .high = UINT64_MAX };
+	struct scope scope = { 0 };
 	struct collect collect = { .reader = reader, .pc = UINT64_MAX, .scope = &scope, .list = ret, .one_place = true };
 	for (Dwarf_Die child = hsnap_die_child(dies, die); child;) {
 		if (hsnap_die_tag(dies, child) == DW_TAG_formal_parameter) {

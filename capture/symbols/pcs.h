@@ -10,7 +10,7 @@
 struct hsnap_scoped {
 	hsnap_die_key entry, type; /* its own entry: one place of several has the same */
 	hsnap_string name, function;
-	struct hsnap_location location; /* single: low and high are those of its scope */
+	struct hsnap_location location; /* single: low and high are those of a piece of its scope's code, where all places are asked for */
 };
 
 struct hsnap_scoped_list hsnap_vec_body(struct hsnap_scoped);

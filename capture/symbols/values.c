@@ -121,8 +121,12 @@ static struct hsnap_follow_value global_value(struct hsnap_follow *f, int64_t ad
 	return (struct hsnap_follow_value){ .into = type, .offset = (int64_t)offset, .address = true };
 }
 
-/* The variable of this frame's memory that has the slot within it, as a value. */
-static struct hsnap_follow_value local_value(struct hsnap_follow *f, const struct hsnap_follow_path *path, const struct hsnap_follow_slot *where)
+/*
+ * The variables of this frame's memory that have the slot within them.  There may be several: what is not alive at once
+ * shares a place in the frame, though both be in scope.
+ */
+static void local_values(struct hsnap_follow *f, const struct hsnap_follow_path *path, const struct hsnap_follow_slot *where,
+			 hsnap_see_value *see, void *context)
 {
 	for (size_t i = 0; i < f->cache->variables.num; i++) {
 		const struct hsnap_scoped *v = &f->cache->variables.items[i];
@@ -133,9 +137,9 @@ static struct hsnap_follow_value local_value(struct hsnap_follow *f, const struc
 		uint32_t type = hsnap_table_type(f->reader, v->type);
 		if (where->offset < at.offset || (uint64_t)(where->offset - at.offset) >= hsnap_table_size(f->reader, type))
 			continue;
-		return (struct hsnap_follow_value){ .into = type, .offset = where->offset - at.offset, .address = true };
+		see(f, path, &(struct hsnap_follow_value){ .into = type, .offset = where->offset - at.offset, .address = true },
+		    context);
 	}
-	return (struct hsnap_follow_value){ 0 };
 }
 
 /* What a register is known to point into, else what the variables that live in it do. */
@@ -175,6 +179,7 @@ static struct hsnap_follow_value indexed(struct hsnap_follow *f, const struct hs
 
 struct addressing {
 	const struct hsnap_step_memory *memory;
+	int64_t displacement; /* what is to be added to the values yet */
 	hsnap_see_value *see;
 	void *context;
 	bool any;
@@ -184,7 +189,7 @@ static void see_base(struct hsnap_follow *f, const struct hsnap_follow_path *pat
 {
 	struct addressing *a = context;
 	struct hsnap_follow_value at = *value;
-	at.offset += a->memory->displacement;
+	at.offset += a->displacement;
 	if (a->memory->index != HSNAP_STEP_NONE)
 		at = a->memory->scale == 8 || a->memory->scale == 1 ? indexed(f, &at) : (struct hsnap_follow_value){ 0 };
 	if (!at.into)
@@ -197,18 +202,18 @@ static void see_base(struct hsnap_follow *f, const struct hsnap_follow_path *pat
 void hsnap_follow_address(struct hsnap_follow *f, const struct hsnap_follow_path *path, const struct hsnap_step_memory *memory,
 			   hsnap_see_value *see, void *context)
 {
-	struct addressing a = { memory, see, context, false };
+	struct addressing a = { memory, 0, see, context, false };
 	struct hsnap_follow_slot where;
 	struct hsnap_follow_value value = { 0 };
 	if (memory->base == HSNAP_REG_PC)
 		value = global_value(f, memory->displacement);
 	else if (hsnap_follow_frame_slot(f, path, memory->base, memory->displacement, &where))
-		value = local_value(f, path, &where);
-	if (value.into) {
-		value.offset -= memory->displacement; /* which see_base() adds */
+		local_values(f, path, &where, see_base, &a);
+	if (value.into)
 		see_base(f, path, &value, &a);
+	if (value.into || a.any)
 		return;
-	}
+	a.displacement = memory->displacement;
 	if (memory->base < HSNAP_STEP_REGS)
 		register_values(f, path, memory->base, see_base, &a);
 	/* base + index and index + base are one. */

@@ -88,10 +88,59 @@ NOINLINE std::size_t contain(int n)
 	return points.size() + orders.size() + map.size() + (std::size_t)(shared->number + unique->number + f(n));
 }
 
+/* Objects of which one is alive at a time share a place in the frame, and the code of each may be in several pieces. */
+struct First { long a = 0, b = 0; };
+struct Second { long a = 0, b = 0; };
+struct Third { long a = 0, b = 0; };
+
+struct InFirst {
+	long number;
+	First *leaf;
+	InFirst() : number(0), leaf(new First) {} /* want: First */
+};
+
+struct InSecond {
+	long number;
+	Second *leaf;
+	InSecond() : number(0), leaf(new Second) {} /* want: Second */
+};
+
+struct InThird {
+	long number;
+	Third *leaf;
+	InThird() : number(0), leaf(new Third) {} /* want: Third */
+};
+
+static std::vector<InFirst> firsts;
+static std::vector<InSecond> seconds;
+static std::vector<InThird> thirds;
+
+template <class T> NOINLINE static void keep(std::vector<T> &to, const T &value)
+{
+	to.push_back(value);
+}
+
+template <class T> static inline __attribute__((always_inline)) void add(std::vector<T> &to, long number)
+{
+	T value;
+	value.number = number % 7919;
+	keep(to, value);
+}
+
+NOINLINE std::size_t in_turn(int n)
+{
+	for (long i = 0; i < n + 2; i++) {
+		add(firsts, i * 1009);
+		add(seconds, i * 101);
+		add(thirds, n); /* its number can be had before the loop */
+	}
+	return firsts.size() + seconds.size() + thirds.size();
+}
+
 int main(int argc, char **)
 {
 	Owner owner;
-	int sum = own(&owner, argc) + (int)contain(argc);
+	int sum = own(&owner, argc) + (int)contain(argc) + (int)in_turn(argc);
 	Point *p = make_point();
 	char *b = make_buffer((std::size_t)argc);
 	Point **a = make_array(4);

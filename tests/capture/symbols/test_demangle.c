@@ -66,10 +66,13 @@ static char *opens_a_file(const char *name)
 	return access(name, F_OK) ? NULL : strdup(name);
 }
 
+/* What a compiler sees to be of no use it may leave out: loops without an end, and memory that nobody reads. */
+static void *volatile used;
+
 static char *takes_long(const char *name)
 {
-	while (*name == 'x') {
-	}
+	while (*name == 'x')
+		used = NULL;
 	return strdup(name);
 }
 
@@ -80,6 +83,7 @@ static char *takes_memory(const char *name)
 		if (!bytes)
 			return NULL;
 		memset(bytes, 1, 1 << 20);
+		used = bytes;
 	}
 	return strdup(name);
 }

@@ -10,7 +10,8 @@ test_packages=(libelf-dev busybox-static binutils libcriterion-dev libboost-dev 
 # For the table of docs/naming.md, and the tests that hold it.
 naming_packages=(vsftpd vsftpd-dbg syslog-ng-core syslog-ng-dbg uwsgi-core uwsgi-dbg cupt cupt-dbg libbinutils-dbg
 	binutils-x86-64-linux-gnu-dbg)
-all_packages=(libclang-rt-14-dev)
+all_packages=(libclang-rt-14-dev
+	libpython3.11-testsuite ruby php-cli emacs-nox qemu-user nodejs openjdk-17-jdk-headless)
 
 # need_packages NAME… - install those that are missing; ends the script where that cannot be done.
 need_packages() {

@@ -161,13 +161,13 @@ bool hsnap_claim_block(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type,
 	return false;
 }
 
-void hsnap_unname_block(struct hsnap_work *work, uint32_t b)
+void hsnap_unname_block(struct hsnap_work *work, uint32_t b, enum hsnap_verdict verdict)
 {
 	struct hsnap_claim *claim = &work->claims[b], old = *claim;
 	*claim = (struct hsnap_claim){ .holder = old.holder, .live_only = old.live_only, .others = old.others };
 	if (old.type)
 		lose(work, claim, (struct hsnap_loser){ .type = old.type, .form = old.form, .evidence = old.evidence,
-							.verdict = HSNAP_VERDICT_SIZE });
+							.verdict = (uint8_t)verdict });
 }
 
 void hsnap_reject_claim(struct hsnap_work *work, uint32_t b, hsnap_dtype_id type, enum hsnap_form form,

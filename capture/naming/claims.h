@@ -37,8 +37,8 @@ bool hsnap_claim_block(struct hsnap_work *work, uint32_t block, hsnap_dtype_id t
 void hsnap_reject_claim(struct hsnap_work *work, uint32_t block, hsnap_dtype_id type, enum hsnap_form form,
 			enum hsnap_evidence evidence, enum hsnap_verdict verdict);
 
-/* The block is not what was claimed of it, as its size tells: it has no name any more. */
-void hsnap_unname_block(struct hsnap_work *work, uint32_t block);
+/* The block is not what was claimed of it, as its size tells or its words: it has no name any more. */
+void hsnap_unname_block(struct hsnap_work *work, uint32_t block, enum hsnap_verdict verdict);
 
 /* How sure the claim makes a name: a contested one is inferred at the most. */
 enum hsnap_confidence hsnap_claim_confidence(const struct hsnap_claim *claim);
@@ -83,6 +83,15 @@ bool hsnap_part_stands(struct hsnap_work *work, const struct hsnap_part *part);
 
 /* Does what is led to as bytes begin as an object does: with the address of a block among its first words, and no text in front? */
 bool hsnap_holds_blocks(const struct hsnap_work *work, uint32_t block);
+
+/* refuted.c: is the name that pointers gave to the block one that its text speaks against? */
+enum hsnap_refuted {
+	HSNAP_REFUTED_NOT,
+	HSNAP_REFUTED_MAYBE, /* numbers can look so */
+	HSNAP_REFUTED,
+};
+
+enum hsnap_refuted hsnap_is_refuted(const struct hsnap_work *work, uint32_t block);
 
 /* outer.c: does a type have a member of the other there, be it a member's? */
 bool hsnap_has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap_dtype_id member, uint64_t offset);

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * doubt.c - what a contested place led to is not proved by it.
+ * doubt.c - what a contested place led to is not proved by it, and what a wrong one led to is nothing.
  *
- * Types are pushed on as they are found, and a claim may be contested only after its
+ * Types are pushed on as they are found, and a claim may be contested or refuted only after its
  * block was walked.  So in the end all that is reached from contested blocks by declared
- * pointers is in doubt, unless a place that is not leads there as well.  Where nothing is
- * contested, which is usual, this costs one look at each claim.
+ * pointers is in doubt, unless a place that is not leads there as well; from refuted ones likewise, and
+ * it has no name.  Where nothing is contested, which is usual, this costs one look at each claim.
  */
+#include <string.h>
+
 #include "capture/naming/claims.h"
 #include "capture/naming/user.h"
 #include "capture/naming/walk.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/base/pages.h"
 
-enum mark { PLAIN, IN_DOUBT };
+enum mark { PLAIN, IN_DOUBT, WRONG };
 
 struct doubt {
 	struct hsnap_work *work;
@@ -21,6 +23,7 @@ struct doubt {
 	uint32_t hint;
 	uint8_t *marks; /* one a block: enum mark */
 	size_t num;     /* blocks in doubt */
+	bool refuting;  /* of what is led to from wrong ones, and not from contested ones */
 	enum mark from; /* only blocks of this mark are looked at, and get the other */
 	struct hsnap_vec(uint32_t) queue;
 	bool failed;    /* out of memory */
@@ -32,6 +35,7 @@ static void doubt_deinit(struct doubt *doubt)
 	hsnap_pages_free(doubt->marks, doubt->work->num_blocks, sizeof(*doubt->marks));
 }
 
+/* Is the name such as a pointer gives, from a place that is sure? */
 static bool is_pushed(const struct hsnap_claim *claim)
 {
 	return claim->evidence == HSNAP_EVIDENCE_POINTER || claim->evidence == HSNAP_EVIDENCE_CONTAINER ||
@@ -58,7 +62,8 @@ static void visit(void *context, const struct hsnap_found *found)
 	if (b == HSNAP_NO_BLOCK)
 		return;
 	const struct hsnap_claim *claim = &work->claims[b];
-	if (doubt->marks[b] != doubt->from || !is_pushed(claim) || claim->conflicts || !says_so(work, b, found))
+	bool pushed = is_pushed(claim) || (doubt->refuting && claim->evidence == HSNAP_EVIDENCE_FOLLOWED);
+	if (doubt->marks[b] != doubt->from || !pushed || (claim->conflicts && !doubt->refuting) || !says_so(work, b, found))
 		return;
 	doubt->marks[b] = !doubt->from;
 	doubt->num += doubt->from == PLAIN;
@@ -72,13 +77,13 @@ static void drain(struct doubt *doubt)
 		hsnap_walk_block(&doubt->walk, doubt->queue.items[--doubt->queue.num]);
 }
 
-/* From contested blocks on: everything is in doubt.  false: there are none. */
+/* From contested blocks on, or from wrong ones: everything is in doubt.  false: there are none. */
 static bool spread(struct doubt *doubt)
 {
 	bool any = false;
 	doubt->from = PLAIN;
 	for (uint32_t b = 0; b < doubt->work->num_blocks && !doubt->failed; b++) {
-		if (!is_contested(&doubt->work->claims[b]))
+		if (doubt->refuting ? doubt->marks[b] != WRONG : !is_contested(&doubt->work->claims[b]))
 			continue;
 		any = true;
 		hsnap_walk_block(&doubt->walk, b);
@@ -95,9 +100,42 @@ static void clear_up(struct doubt *doubt)
 	for (size_t i = 0; i < work->segments.num; i++)
 		hsnap_walk_segment(&doubt->walk, &work->segments.items[i]);
 	for (uint32_t b = 0; b < work->num_blocks && !doubt->failed; b++)
-		if (!doubt->marks[b] && hsnap_claim_is_sure(&work->claims[b]))
+		if (doubt->marks[b] == PLAIN && (doubt->refuting || hsnap_claim_is_sure(&work->claims[b])))
 			hsnap_walk_block(&doubt->walk, b);
 	drain(doubt);
+}
+
+/* false: no block is wrong.  Where numbers may look like that text, the name is contested. */
+static bool find_wrong(struct doubt *doubt)
+{
+	struct hsnap_work *work = doubt->work;
+	bool any = false;
+	for (uint32_t b = 0; b < work->num_blocks; b++) {
+		enum hsnap_refuted refuted = hsnap_is_refuted(work, b);
+		if (refuted == HSNAP_REFUTED_MAYBE && !work->claims[b].conflicts)
+			work->claims[b].conflicts = 1;
+		if (refuted == HSNAP_REFUTED)
+			doubt->marks[b] = WRONG;
+		any |= refuted == HSNAP_REFUTED;
+	}
+	return any;
+}
+
+/* Wrong names are none, and what only these led to has none. */
+static void refute(struct doubt *doubt)
+{
+	struct hsnap_work *work = doubt->work;
+	if (!find_wrong(doubt))
+		return;
+	doubt->refuting = true;
+	spread(doubt);
+	clear_up(doubt);
+	doubt->refuting = false;
+	for (uint32_t b = 0; b < work->num_blocks; b++)
+		if (doubt->marks[b] != PLAIN)
+			hsnap_unname_block(work, b, doubt->marks[b] == WRONG ? HSNAP_VERDICT_LOOK : HSNAP_VERDICT_LOST);
+	memset(doubt->marks, PLAIN, work->num_blocks * sizeof(*doubt->marks));
+	doubt->num = 0;
 }
 
 enum hsnap_code hsnap_spread_doubt(struct hsnap_work *work, struct hsnap_error *err)
@@ -111,6 +149,7 @@ enum hsnap_code hsnap_spread_doubt(struct hsnap_work *work, struct hsnap_error *
 		return hsnap_no_memory(err);
 	if (work->user)
 		work->user->steps = work->user->most_steps;
+	refute(&doubt);
 	bool contested = spread(&doubt);
 	if (contested && doubt.num)
 		clear_up(&doubt);

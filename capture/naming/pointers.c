@@ -126,7 +126,7 @@ bool hsnap_push_is_start(struct hsnap_work *work, uint32_t b, uint64_t value)
 	struct hsnap_claim *claim = &work->claims[b];
 	if (value == work->heap->blocks.items[b].address && hsnap_header(work, b)) {
 		if (claim->evidence == HSNAP_EVIDENCE_VTABLE || claim->evidence == HSNAP_EVIDENCE_CONTROL)
-			hsnap_unname_block(work, b); /* what says so stands behind what was taken for one */
+			hsnap_unname_block(work, b, HSNAP_VERDICT_SIZE); /* what says so stands behind what was taken for one */
 		if (!claim->type)
 			work->headers[b] = 0;
 	}
@@ -200,6 +200,8 @@ static void see_keeper(struct push *push, uint32_t b, const struct hsnap_found *
 		return;
 	if (kind == HSNAP_DTYPE_VOID || kind == HSNAP_DTYPE_BYTE)
 		work->as_bytes[b / 64] |= (uint64_t)1 << b % 64;
+	if (kind == HSNAP_DTYPE_BYTE && push->sure)
+		work->as_text[b / 64] |= (uint64_t)1 << b % 64;
 	push->keeps = named && !found->in_array && work->plans.same[push->place] != work->plans.same[found->type];
 }
 

@@ -340,7 +340,7 @@ static bool look_at_block(struct slabs *slabs, size_t first, size_t *next)
 	if (!find_slab(slabs, &group, &slab))
 		return false;
 	if (group.first && (slab.items || work->claims[group.block].form == HSNAP_FORM_ONE))
-		hsnap_unname_block(work, group.block);
+		hsnap_unname_block(work, group.block, HSNAP_VERDICT_SIZE);
 	if (!slab.items || hsnap_vec_push(&work->slabs, slab))
 		return true;
 	free(slab.items);
@@ -399,7 +399,7 @@ static bool take_declared(struct hsnap_work *work)
 		const struct hsnap_claim *claim = &work->claims[slab->block];
 		if (claim->form != HSNAP_FORM_BYTES && claim->type &&
 		    (claim->form == HSNAP_FORM_RUN || slab->first < hsnap_dtype(work->symbols, claim->type)->size))
-			hsnap_unname_block(work, slab->block);
+			hsnap_unname_block(work, slab->block, HSNAP_VERDICT_SIZE);
 		if (!hsnap_vec_push(&work->slabs, *slab))
 			return false;
 		slab->items = NULL;

@@ -342,3 +342,76 @@ Test(rejected, no_pointer_in_what_is_only_declared)
 	cr_expect_str_eq(world_edges(w), "g_map+0>1 1+16>2?");
 	world_destroy(w);
 }
+
+/*
+ * A variable still holds a Message's address, which was freed, and the block is a text by now.  What the rest of its words
+ * lead to is nothing by that either.
+ */
+Test(rejected, what_a_stale_pointer_says_of_a_text)
+{
+	static const struct {
+		const char *text;    /* at the block's start, zeros behind */
+		bool is_kept;        /* a `char *` that lasts leads there, too */
+		bool points;         /* the type begins with a pointer, and not with two numbers */
+		const char *grounds; /* of the block, and of what its last word leads to */
+	} rows[] = {
+		{ "value4", true, false, "3 char[] pointer (Message pointer look); 4 - none (Node pointer)" },
+		{ "a text that is longer", true, false, "3 char[] pointer (Message pointer look); 4 - none (Node pointer)" },
+		{ "value4", true, true, "3 char[] pointer (Message pointer look); 4 - none (Node pointer)" },
+		{ "value4", false, false, "3 Message pointer; 4 Node pointer" },
+		{ "ABCD", true, false, "3 Message pointer, 1 conflict; 4 Node followed" }, /* a magic number's, or time() */
+		{ "ABCD*", true, false, "3 Message pointer, 1 conflict; 4 Node followed" },
+		{ "abc", true, false, "3 Message pointer; 4 Node pointer" },
+		{ "value4\x01", true, false, "3 Message pointer; 4 Node pointer" },
+		{ "value4\xff", true, true, "3 Message pointer; 4 Node pointer" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		hsnap_dtype_id half = world_type(w, "unsigned int", HSNAP_DTYPE_SCALAR, 4), message = world_type(w, "Message", STRUCT, 48);
+		if (rows[i].points)
+			MEMBERS(w, message, { "next", 0, world_pointer(w, message) }, { "node", 40, t.node_pointer });
+		else
+			MEMBERS(w, message, { "count", 0, half }, { "group", 4, half }, { "node", 40, t.node_pointer });
+		world_variable(w, "g_last", WORLD_DATA, world_pointer(w, message));
+		world_variable(w, "g_node", WORLD_DATA + 8, t.node_pointer);
+		uint64_t keeper = world_block(w, 32, 0), known = world_block(w, 32, 0), text = world_block(w, 48, 0);
+		uint64_t behind = world_block(w, 32, 0);
+		world_set(w, WORLD_DATA, text);
+		world_set(w, WORLD_DATA + 8, keeper);
+		world_set(w, keeper, known);
+		world_set(w, keeper + 8, rows[i].is_kept ? text : 0);
+		world_write(w, text, rows[i].text, strlen(rows[i].text));
+		world_set(w, text + 40, behind);
+		world_name(w);
+		const char *grounds = strstr(world_grounds(w), "3 ");
+		cr_expect_str_eq(grounds ? grounds : "", rows[i].grounds, "row %zu: %s", i, w->text);
+		world_destroy(w);
+	}
+}
+
+/* A type that begins with characters holds text by right; what another place leads to as well stays. */
+Test(rejected, no_text_in_what_may_hold_it)
+{
+	struct world *w = world_create();
+	struct basics t = make_basics(w);
+	hsnap_dtype_id named = world_type(w, "Named", STRUCT, 40), stale = world_type(w, "Stale", STRUCT, 40);
+	MEMBERS(w, named, { "name", 0, world_array(w, t.byte, 32) }, { "node", 32, t.node_pointer });
+	MEMBERS(w, stale, { "number", 0, t.number }, { "node", 32, t.node_pointer });
+	world_variable(w, "g_named", WORLD_DATA, world_pointer(w, named));
+	world_variable(w, "g_text", WORLD_DATA + 8, t.byte_pointer);
+	world_variable(w, "g_stale", WORLD_DATA + 16, world_pointer(w, stale));
+	world_variable(w, "g_other", WORLD_DATA + 24, t.byte_pointer);
+	uint64_t object = world_block(w, 40, 0), text = world_block(w, 40, 0), node = world_block(w, 32, 0);
+	world_set(w, WORLD_DATA, object);
+	world_set(w, WORLD_DATA + 8, object);
+	world_set(w, WORLD_DATA + 16, text);
+	world_set(w, WORLD_DATA + 24, text);
+	world_write(w, object, "a name of its own", 18);
+	world_write(w, text, "some text of somebody's", 24);
+	world_set(w, object + 32, node);
+	world_set(w, text + 32, node);
+	world_name(w);
+	cr_expect_str_eq(world_grounds(w), "1 Named pointer; 2 char[] pointer (Stale pointer look); 3 Node pointer");
+	world_destroy(w);
+}

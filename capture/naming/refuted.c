@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * refuted.c - a name that the block's own text speaks against.
+ *
+ * A variable or a member may still hold the address of an object that was freed, and the block is somebody's text now.
+ * Words that are no pointers refute nothing (docs/naming.md), nor does a pointer to bytes alone: any object is kept in a
+ * `char *`.  Both together do, where the text stands in what holds none: at the start of the type is a number or a pointer.
+ */
+#include "capture/naming/claims.h"
+
+#define SURE_TEXT 6  /* characters: seconds since 1970 look like four of them, and a small number behind like the fifth */
+#define LEAST_TEXT 4
+#define MAX_DEPTH 16
+#define MAX_TEXT 64 /* characters that are looked at */
+
+/* What stands at the very start of an object: a number or a pointer; NULL: something else, or more than one thing. */
+static const struct hsnap_dtype *first_of(const struct hsnap_symbols *symbols, hsnap_dtype_id type)
+{
+	const struct hsnap_dtype *dtype = hsnap_dtype(symbols, type);
+	for (unsigned depth = 0; dtype->kind == HSNAP_DTYPE_STRUCT && dtype->num_members && depth < MAX_DEPTH; depth++) {
+		const struct hsnap_dmember *member = &symbols->members.items[dtype->first_member];
+		if (member->offset || member->flags & (HSNAP_DMEMBER_BITFIELD | HSNAP_DMEMBER_VIRTUAL))
+			return NULL;
+		dtype = hsnap_dtype(symbols, member->type);
+	}
+	return dtype->kind == HSNAP_DTYPE_POINTER || (dtype->kind == HSNAP_DTYPE_SCALAR && dtype->size >= 4) ? dtype : NULL;
+}
+
+/* Printed characters of ASCII at the block's start, up to a zero; 0: anything else comes before one. */
+static unsigned text_at_start(const struct hsnap_work *work, uint32_t b)
+{
+	uint64_t start = hsnap_object_start(work, b), room = hsnap_object_room(work, b), word = 0;
+	for (unsigned num = 0; num < MAX_TEXT && num < room; num++) {
+		if (num % sizeof(word) == 0 && !hsnap_target_word(work->target, start + num, &word))
+			return 0;
+		uint8_t byte = (uint8_t)(word >> (8 * (num % sizeof(word))));
+		if (!byte)
+			return num;
+		if ((byte < ' ' && byte != '\t' && byte != '\n' && byte != '\r') || byte > '~')
+			return 0;
+	}
+	return MAX_TEXT;
+}
+
+enum hsnap_refuted hsnap_is_refuted(const struct hsnap_work *work, uint32_t b)
+{
+	const struct hsnap_claim *claim = &work->claims[b];
+	uint64_t word;
+	if (!(work->as_text[b / 64] >> b % 64 & 1) || claim->form != HSNAP_FORM_ONE ||
+	    claim->evidence < HSNAP_EVIDENCE_ALIAS || claim->evidence > HSNAP_EVIDENCE_POINTER)
+		return HSNAP_REFUTED_NOT;
+	const struct hsnap_dtype *first = first_of(work->symbols, claim->type);
+	unsigned text = first ? text_at_start(work, b) : 0;
+	if (text < LEAST_TEXT)
+		return HSNAP_REFUTED_NOT;
+	if (first->kind == HSNAP_DTYPE_POINTER && (!hsnap_target_word(work->target, hsnap_object_start(work, b), &word) ||
+						   hsnap_target_mapping(work->target, word)))
+		return HSNAP_REFUTED_NOT;
+	/* A magic number is a text, too. */
+	return text >= SURE_TEXT && (first->kind == HSNAP_DTYPE_POINTER || text != first->size) ? HSNAP_REFUTED : HSNAP_REFUTED_MAYBE;
+}

@@ -92,6 +92,8 @@ enum hsnap_refuted {
 };
 
 enum hsnap_refuted hsnap_is_refuted(const struct hsnap_work *work, uint32_t block);
+/* Does a block's address stand where the object that pointers say it is begins with a number? */
+bool hsnap_may_be_array(const struct hsnap_work *work, uint32_t block);
 
 /* outer.c: does a type have a member of the other there, be it a member's? */
 bool hsnap_has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap_dtype_id member, uint64_t offset);

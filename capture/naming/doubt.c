@@ -118,6 +118,12 @@ static bool find_wrong(struct doubt *doubt)
 			doubt->marks[b] = WRONG;
 		any |= refuted == HSNAP_REFUTED;
 	}
+	for (size_t i = 0; i < work->stale.num; i++) {
+		uint32_t b = work->stale.items[i].block;
+		if (hsnap_may_be_array(work, b)) /* it may have a better name since */
+			doubt->marks[b] = WRONG;
+		any |= doubt->marks[b] == WRONG;
+	}
 	return any;
 }
 
@@ -134,6 +140,11 @@ static void refute(struct doubt *doubt)
 	for (uint32_t b = 0; b < work->num_blocks; b++)
 		if (doubt->marks[b] != PLAIN)
 			hsnap_unname_block(work, b, doubt->marks[b] == WRONG ? HSNAP_VERDICT_LOOK : HSNAP_VERDICT_LOST);
+	for (size_t i = 0; i < work->stale.num; i++) {
+		struct hsnap_stale stale = work->stale.items[i];
+		if (doubt->marks[stale.block] == WRONG && stale.pointer)
+			hsnap_claim_block(work, stale.block, stale.pointer, HSNAP_FORM_RUN, HSNAP_EVIDENCE_POINTER);
+	}
 	memset(doubt->marks, PLAIN, work->num_blocks * sizeof(*doubt->marks));
 	doubt->num = 0;
 }

@@ -32,6 +32,7 @@ static void work_deinit(struct hsnap_work *work)
 	free(work->as_text);
 	free(work->as_run);
 	hsnap_parts_deinit(&work->parts);
+	hsnap_vec_deinit(&work->stale);
 	hsnap_slabs_deinit(work);
 	hsnap_vec_deinit(&work->holders);
 	hsnap_vec_deinit(&work->segments);

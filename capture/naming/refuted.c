@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * refuted.c - a name that the block's own text speaks against.
+ * refuted.c - a name that the block's own text or addresses speak against.
  *
  * A variable or a member may still hold the address of an object that was freed, and the block is somebody's text now.
  * Words that are no pointers refute nothing (docs/naming.md), nor does a pointer to bytes alone: any object is kept in a
  * `char *`.  Both together do, where the text stands in what holds none: at the start of the type is a number or a pointer.
+ * So do a block's address in place of a number, and somebody who has an array of such pointers there (waiting.c).
  */
 #include "capture/naming/claims.h"
 
@@ -42,12 +43,17 @@ static unsigned text_at_start(const struct hsnap_work *work, uint32_t b)
 	return MAX_TEXT;
 }
 
+/* One object, as pointers say and nothing stronger. */
+static bool is_pointed_to(const struct hsnap_claim *claim)
+{
+	return claim->form == HSNAP_FORM_ONE && claim->evidence >= HSNAP_EVIDENCE_ALIAS && claim->evidence <= HSNAP_EVIDENCE_POINTER;
+}
+
 enum hsnap_refuted hsnap_is_refuted(const struct hsnap_work *work, uint32_t b)
 {
 	const struct hsnap_claim *claim = &work->claims[b];
 	uint64_t word;
-	if (!(work->as_text[b / 64] >> b % 64 & 1) || claim->form != HSNAP_FORM_ONE ||
-	    claim->evidence < HSNAP_EVIDENCE_ALIAS || claim->evidence > HSNAP_EVIDENCE_POINTER)
+	if (!(work->as_text[b / 64] >> b % 64 & 1) || !is_pointed_to(claim))
 		return HSNAP_REFUTED_NOT;
 	const struct hsnap_dtype *first = first_of(work->symbols, claim->type);
 	unsigned text = first ? text_at_start(work, b) : 0;
@@ -58,4 +64,14 @@ enum hsnap_refuted hsnap_is_refuted(const struct hsnap_work *work, uint32_t b)
 		return HSNAP_REFUTED_NOT;
 	/* A magic number is a text, too. */
 	return text >= SURE_TEXT && (first->kind == HSNAP_DTYPE_POINTER || text != first->size) ? HSNAP_REFUTED : HSNAP_REFUTED_MAYBE;
+}
+
+bool hsnap_may_be_array(const struct hsnap_work *work, uint32_t b)
+{
+	const struct hsnap_claim *claim = &work->claims[b];
+	const struct hsnap_dtype *first = is_pointed_to(claim) ? first_of(work->symbols, claim->type) : NULL;
+	uint32_t hint = 0;
+	uint64_t word;
+	return first && first->kind == HSNAP_DTYPE_SCALAR && hsnap_target_word(work->target, hsnap_object_start(work, b), &word) &&
+	       hsnap_block_at(work, word, &hint) != HSNAP_NO_BLOCK;
 }

@@ -12,7 +12,7 @@
 
 void hsnap_push_wait(struct push *push, uint32_t b, hsnap_dtype_id pointer, uint64_t at)
 {
-	if (push->work->claims[b].evidence >= HSNAP_EVIDENCE_POINTER ||
+	if ((push->work->claims[b].evidence >= HSNAP_EVIDENCE_POINTER && !hsnap_may_be_array(push->work, b)) ||
 	    hsnap_push_seen_before(push, b, push->sure ? HSNAP_SEEN_SURE_POINTER : HSNAP_SEEN_POINTER, pointer))
 		return;
 	if (!hsnap_vec_push(&push->waiting, (struct waiting){ b, pointer, push->sure, at }))
@@ -80,15 +80,48 @@ static bool are_targets(struct push *push, const struct waiting *waiting, uint64
 	return num;
 }
 
+static bool fills_block(struct push *push, const struct waiting *waiting)
+{
+	struct hsnap_work *work = push->work;
+	uint64_t room = hsnap_object_room(work, waiting->block);
+	bool requested = hsnap_is_requested(work, &work->heap->blocks.items[waiting->block]);
+	return !(requested && room % 8) && are_targets(push, waiting, room / 8);
+}
+
+/* Words of the block before its first null. */
+static uint64_t count_to_null(const struct hsnap_work *work, uint32_t b)
+{
+	uint64_t num = 0, most = hsnap_object_room(work, b) / 8, word;
+	while (num < most && hsnap_target_word(work->target, hsnap_object_start(work, b) + num * 8, &word) && word)
+		num++;
+	return num;
+}
+
+/* An object has the block already; but where a stale pointer says so, it is the array for which it was made anew. */
+static void contradict(struct push *push, const struct waiting *waiting)
+{
+	struct hsnap_stale stale = { .block = waiting->block };
+	if (!waiting->sure || !hsnap_may_be_array(push->work, stale.block))
+		return;
+	if (fills_block(push, waiting))
+		stale.pointer = waiting->pointer;
+	else if (!are_targets(push, waiting, count_to_null(push->work, stale.block)))
+		return;
+	if (!hsnap_vec_push(&push->work->stale, stale))
+		push->failed = true;
+}
+
 static void take_one(struct push *push, const struct waiting *waiting)
 {
 	struct hsnap_work *work = push->work;
 	uint32_t b = waiting->block;
-	uint64_t room = hsnap_object_room(work, b), used = 0;
+	uint64_t used = 0;
 	enum hsnap_evidence evidence = waiting->sure ? HSNAP_EVIDENCE_POINTER : HSNAP_EVIDENCE_FOLLOWED;
-	if (work->claims[b].evidence >= evidence)
+	if (work->claims[b].evidence >= evidence) {
+		contradict(push, waiting);
 		return;
-	bool whole = !(hsnap_is_requested(work, &work->heap->blocks.items[b]) && room % 8) && are_targets(push, waiting, room / 8);
+	}
+	bool whole = fills_block(push, waiting);
 	if (!whole)
 		used = hsnap_count_used(work, b, waiting->at);
 	if (!whole && (used < FEW_USED || !are_targets(push, waiting, used))) {

@@ -43,6 +43,12 @@ struct hsnap_body {
 	uint64_t first, live;
 };
 
+/* A block that has the name of an object, and is an array of pointers: see refuted.c. */
+struct hsnap_stale {
+	uint32_t block;
+	hsnap_dtype_id pointer; /* type of its elements; 0: not of all its words */
+};
+
 /* A block that is a pool: objects of one type at places of one distance.  See pools.h. */
 struct hsnap_slab {
 	uint32_t block;
@@ -127,6 +133,7 @@ struct hsnap_work {
 	uint64_t *as_text;                                   /* likewise: one to bytes, who is sure */
 	uint64_t *as_run;                                    /* likewise: one to objects of which there are several, and to the first */
 	struct hsnap_parts parts;                            /* typed places in blocks without a name, or beyond what their name says */
+	struct hsnap_vec(struct hsnap_stale) stale;          /* what doubt.c is to rename */
 	struct hsnap_vec(struct hsnap_slab) declared;        /* pools by hand */
 	struct hsnap_keymap declared_blocks;                 /* {block, 0}: it is one of them */
 	struct hsnap_vec(struct hsnap_slab) slabs;           /* all pools, in order of block */

@@ -415,3 +415,40 @@ Test(rejected, no_text_in_what_may_hold_it)
 	cr_expect_str_eq(world_grounds(w), "1 Named pointer; 2 char[] pointer (Stale pointer look); 3 Node pointer");
 	world_destroy(w);
 }
+
+/* The same of an array of pointers, for which the block of a freed Message was made anew. */
+Test(rejected, what_a_stale_pointer_says_of_an_array)
+{
+	static const struct {
+		uint64_t size;
+		bool points;     /* the type begins with a pointer, and not with two numbers */
+		uint64_t second; /* word of the block; the first is an address, the last is null */
+		const char *grounds;
+	} rows[] = {
+		{ 24, false, 0, "1 char *[] pointer (Message pointer look)" },
+		{ 24, false, 1, "1 Message pointer; " }, /* no array is so */
+		{ 28, false, 0, "1 - none (Message pointer look)" }, /* no array either, but up to its null */
+		{ 24, true, 0, "1 Message pointer; " }, /* a link, as le_prev leads to */
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *w = world_create();
+		struct basics t = make_basics(w);
+		hsnap_dtype_id half = world_type(w, "unsigned int", HSNAP_DTYPE_SCALAR, 4);
+		hsnap_dtype_id message = world_type(w, "Message", STRUCT, rows[i].size);
+		if (rows[i].points)
+			MEMBERS(w, message, { "text", 0, t.byte_pointer });
+		else
+			MEMBERS(w, message, { "count", 0, half }, { "group", 4, half });
+		world_variable(w, "g_last", WORLD_DATA, world_pointer(w, message));
+		world_variable(w, "g_words", WORLD_DATA + 8, world_pointer(w, t.byte_pointer));
+		uint64_t words = world_block(w, rows[i].size, 0), word = world_block(w, 9, 0);
+		world_set(w, WORLD_DATA, words);
+		world_set(w, WORLD_DATA + 8, words);
+		world_set(w, words, word);
+		world_set(w, words + 8, rows[i].second);
+		world_write(w, word, "a word", 7);
+		world_name(w);
+		cr_expect(!strncmp(world_grounds(w), rows[i].grounds, strlen(rows[i].grounds)), "row %zu: %s", i, w->text);
+		world_destroy(w);
+	}
+}

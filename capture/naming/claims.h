@@ -87,11 +87,12 @@ bool hsnap_holds_blocks(const struct hsnap_work *work, uint32_t block);
 /* refuted.c: is the name that pointers gave to the block one that its text speaks against? */
 enum hsnap_refuted {
 	HSNAP_REFUTED_NOT,
-	HSNAP_REFUTED_MAYBE, /* numbers can look so */
+	HSNAP_REFUTED_MAYBE, /* it may as well be the bytes that somebody has there */
 	HSNAP_REFUTED,
 };
 
-enum hsnap_refuted hsnap_is_refuted(const struct hsnap_work *work, uint32_t block);
+/* Cost: a look at a bit; where pointers to bytes lead there, a walk of the object. */
+enum hsnap_refuted hsnap_is_refuted(struct hsnap_work *work, uint32_t block);
 /* Does a block's address stand where the object that pointers say it is begins with a number? */
 bool hsnap_may_be_array(const struct hsnap_work *work, uint32_t block);
 

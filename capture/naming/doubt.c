@@ -105,18 +105,18 @@ static void clear_up(struct doubt *doubt)
 	drain(doubt);
 }
 
-/* false: no block is wrong.  Where numbers may look like that text, the name is contested. */
+/* false: no block is wrong.  Those of which nothing tells are none of bytes either. */
 static bool find_wrong(struct doubt *doubt)
 {
 	struct hsnap_work *work = doubt->work;
 	bool any = false;
 	for (uint32_t b = 0; b < work->num_blocks; b++) {
 		enum hsnap_refuted refuted = hsnap_is_refuted(work, b);
-		if (refuted == HSNAP_REFUTED_MAYBE && !work->claims[b].conflicts)
-			work->claims[b].conflicts = 1;
-		if (refuted == HSNAP_REFUTED)
+		if (refuted == HSNAP_REFUTED_MAYBE)
+			work->undecided[b / 64] |= (uint64_t)1 << b % 64;
+		if (refuted)
 			doubt->marks[b] = WRONG;
-		any |= refuted == HSNAP_REFUTED;
+		any |= refuted;
 	}
 	for (size_t i = 0; i < work->stale.num; i++) {
 		uint32_t b = work->stale.items[i].block;

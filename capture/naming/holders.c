@@ -83,7 +83,8 @@ static void prove_bytes(struct search *search, uint32_t b, hsnap_dtype_id type)
 		return;
 	enum hsnap_evidence evidence = search->sure ? HSNAP_EVIDENCE_POINTER : HSNAP_EVIDENCE_FOLLOWED;
 	/* C programs keep any object in a `char *`, and cast it back. */
-	if (each < sizeof(uint64_t) && hsnap_holds_blocks(search->work, b))
+	bool undecided = search->work->undecided[b / 64] >> b % 64 & 1;
+	if (undecided || (each < sizeof(uint64_t) && hsnap_holds_blocks(search->work, b)))
 		hsnap_reject_claim(search->work, b, type, HSNAP_FORM_BYTES, evidence, HSNAP_VERDICT_LOOK);
 	else
 		hsnap_claim_block(search->work, b, type, HSNAP_FORM_BYTES, evidence);

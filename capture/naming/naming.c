@@ -30,6 +30,7 @@ static void work_deinit(struct hsnap_work *work)
 	hsnap_vec_deinit(&work->bodies);
 	free(work->as_bytes);
 	free(work->as_text);
+	free(work->undecided);
 	free(work->as_run);
 	hsnap_parts_deinit(&work->parts);
 	hsnap_vec_deinit(&work->stale);
@@ -104,8 +105,9 @@ static enum hsnap_code prepare(struct hsnap_work *work, struct hsnap_error *err)
 	work->linked = calloc(work->num_blocks / 64 + 1, sizeof(*work->linked));
 	work->as_bytes = calloc(work->num_blocks / 64 + 1, sizeof(*work->as_bytes));
 	work->as_text = calloc(work->num_blocks / 64 + 1, sizeof(*work->as_text));
+	work->undecided = calloc(work->num_blocks / 64 + 1, sizeof(*work->undecided));
 	work->as_run = calloc(work->num_blocks / 64 + 1, sizeof(*work->as_run));
-	if (!work->claims || !work->body_of || !work->linked || !work->as_bytes || !work->as_text || !work->as_run ||
+	if (!work->claims || !work->body_of || !work->linked || !work->as_bytes || !work->as_text || !work->undecided || !work->as_run ||
 	    !prepare_marks(work) || !hsnap_vec_push(&work->holders, (struct hsnap_holder){ 0 }))
 		return hsnap_no_memory(err);
 	work->aliases = work->symbols ? hsnap_find_aliases(&work->plans) : NULL;

@@ -131,6 +131,7 @@ struct hsnap_work {
 	uint64_t *linked;                                    /* a bit a block: a node whose value is alive, says its container */
 	uint64_t *as_bytes;                                  /* a bit a block: a place that lasts has a pointer to it that says nothing */
 	uint64_t *as_text;                                   /* likewise: one to bytes, who is sure */
+	uint64_t *undecided;                                 /* likewise: an object or bytes, and nothing tells */
 	uint64_t *as_run;                                    /* likewise: one to objects of which there are several, and to the first */
 	struct hsnap_parts parts;                            /* typed places in blocks without a name, or beyond what their name says */
 	struct hsnap_vec(struct hsnap_stale) stale;          /* what doubt.c is to rename */

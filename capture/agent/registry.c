@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * registry.c - a hash table of blocks that many threads use at once and that never waits.
+ *
+ * It grows a segment at a time (linear hashing: W. Litwin, 1980, but each segment splits when it is
+ * itself full), so that its memory follows the number of blocks.  A segment that splits stays in use: the new
+ * one is announced first, from then on what hashes to it is entered there; then the old entries move,
+ * each by itself:
+ *
+ *     1. a pending copy is written in the new segment,
+ *     2. the old entry is emptied, if it is still the same (compare-and-swap: this decides),
+ *     3. the copy becomes live, if it is still there; or it is withdrawn, if 2 failed.
+ *
+ * Entries only ever move from a segment to one of those that it split into.  So whoever looks from the oldest
+ * to the newest cannot miss one, and a mover that stops half way, for a signal or for ever in a forked
+ * child, leaves every block on record.  Two movers of one segment do no harm.
+ */
+#include "capture/agent/registry.h"
+
+#define LINE_ENTRIES 4u /* of a cache line */
+#define LINES (HSNAP_REGISTRY_ENTRIES / LINE_ENTRIES)
+/* An entry stands within so many lines, circularly, of where it hashes to: enough to fill a segment to
+ * four fifths before it splits. */
+#define WINDOW 16u
+#define STATE(state) ((uint64_t)(state) << HSNAP_ADDRESS_BITS)
+#define ADDRESS_AND_STATE (((uint64_t)1 << (HSNAP_ADDRESS_BITS + 2)) - 1)
+
+/* A bit a segment; the first one needs none.  Half a mebibyte that stays unmapped but for its start. */
+static uint64_t exists[HSNAP_REGISTRY_WORDS];
+static uint32_t depth; /* of the segments that exist, the longest number in bits */
+
+/* ---- places ---- */
+
+/* Where an address belongs: blocks of 256 bytes of memory stand together, next to each other as they
+ * are, for those who allocate and free one after the other. */
+struct spot {
+	uint32_t hash; /* its low bits are the segment's number */
+	uint32_t line;
+};
+
+static inline struct spot spot_of(uintptr_t address)
+{
+	uint64_t product = (address >> 8) * 0x9e3779b97f4a7c15ull;
+	uint32_t hash = (uint32_t)(product ^ product >> 32);
+	return (struct spot){ hash, ((hash >> 26) + (address >> 6 & 3)) % LINES };
+}
+
+static inline unsigned length_in_bits(uint32_t number)
+{
+	return number ? 32u - (unsigned)__builtin_clz(number) : 0;
+}
+
+static inline bool is_there(uint32_t segment)
+{
+	return !segment || __atomic_load_n(&exists[segment / 64], __ATOMIC_ACQUIRE) >> segment % 64 & 1;
+}
+
+/* The one it split off from. */
+static inline uint32_t parent_of(uint32_t segment)
+{
+	return segment & ~(1u << (length_in_bits(segment) - 1));
+}
+
+static inline uint32_t segment_of(struct spot spot)
+{
+	uint32_t segment = spot.hash & ((1u << __atomic_load_n(&depth, __ATOMIC_ACQUIRE)) - 1);
+	while (!is_there(segment))
+		segment = parent_of(segment);
+	return segment;
+}
+
+static inline uint64_t *entries_of(uint32_t segment)
+{
+	uint64_t base = __atomic_load_n(&hsnap_agent_directory.registry_bases[length_in_bits(segment)], __ATOMIC_ACQUIRE);
+	return base ? (uint64_t *)(base + (uint64_t)segment * HSNAP_REGISTRY_SEGMENT) : NULL;
+}
+
+static inline uint64_t *line_at(uint64_t *entries, struct spot spot, unsigned i)
+{
+	return entries + 2 * LINE_ENTRIES * ((spot.line + i) % LINES);
+}
+
+/* Memory for all segments whose number has so many bits; false: there is none. */
+static bool make_room(unsigned bits)
+{
+	/* The first few have no mapping each. */
+	static uint64_t first[16][HSNAP_REGISTRY_SEGMENT / sizeof(uint64_t)] __attribute__((aligned(HSNAP_REGISTRY_SEGMENT)));
+	uint64_t *place = &hsnap_agent_directory.registry_bases[bits];
+	uint64_t base = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+	if (base)
+		return true;
+	hsnap_agent_directory.registry_exists = (uintptr_t)exists;
+	if (bits <= 4) {
+		__atomic_store_n(place, (uintptr_t)first, __ATOMIC_RELEASE);
+		return true;
+	}
+	uint64_t before = (uint64_t)HSNAP_REGISTRY_SEGMENT << (bits - 1);
+	void *fresh = hsnap_agent_pages(before);
+	if (!fresh)
+		return false;
+	if (!__atomic_compare_exchange_n(place, &base, (uintptr_t)fresh - before, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		hsnap_agent_pages_free(fresh, before);
+	return true;
+}
+
+/* ---- entries ---- */
+
+/* An empty place, claimed; NULL: no room near where it belongs. */
+static inline uint64_t *claim(uint32_t segment, struct spot spot)
+{
+	uint64_t *entries = entries_of(segment);
+	for (unsigned i = 0; entries && i < WINDOW; i++) {
+		uint64_t *line = line_at(entries, spot, i);
+		for (unsigned e = 0; e < 2 * LINE_ENTRIES; e += 2) {
+			uint64_t empty = 0;
+			if (!__atomic_load_n(&line[e], __ATOMIC_RELAXED) &&
+			    __atomic_compare_exchange_n(&line[e], &empty, HSNAP_REGISTRY_BUSY, false, __ATOMIC_ACQUIRE,
+							__ATOMIC_RELAXED))
+				return &line[e];
+		}
+	}
+	return NULL;
+}
+
+/* An entry of this address whose state is zero but for the bits of `also`. */
+static inline bool look(uint32_t segment, struct spot spot, uintptr_t address, uint64_t also,
+			struct hsnap_agent_entry *ret)
+{
+	uint64_t *entries = entries_of(segment);
+	for (unsigned i = 0; entries && i < WINDOW; i++) {
+		uint64_t *line = line_at(entries, spot, i);
+		for (unsigned e = 0; e < 2 * LINE_ENTRIES; e += 2) {
+			uint64_t word = __atomic_load_n(&line[e], __ATOMIC_ACQUIRE);
+			if ((word & ADDRESS_AND_STATE & ~also) == address) {
+				*ret = (struct hsnap_agent_entry){
+					&line[e], word, __atomic_load_n(&line[e + 1], __ATOMIC_ACQUIRE),
+				};
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* Put `to` where the entry stands as it was found; false: it has moved. */
+static inline bool replace(const struct hsnap_agent_entry *entry, uint64_t to)
+{
+	uint64_t word = entry->word;
+	return __atomic_compare_exchange_n(entry->place, &word, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* ---- growth ---- */
+
+static void move(const struct hsnap_agent_entry *entry, uint64_t *to)
+{
+	uint64_t pending = entry->word | STATE(HSNAP_ENTRY_PENDING);
+	__atomic_store_n(&to[1], entry->second, __ATOMIC_RELAXED);
+	__atomic_store_n(to, pending, __ATOMIC_RELEASE);
+	uint64_t then = replace(entry, 0) ? entry->word : 0;
+	__atomic_compare_exchange_n(to, &pending, then, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* Move what a segment holds for those that split off from it. */
+static void move_on(uint32_t segment)
+{
+	uint64_t *entries = entries_of(segment);
+	for (unsigned i = 0; entries && i < 2 * HSNAP_REGISTRY_ENTRIES; i += 2) {
+		struct hsnap_agent_entry entry = { &entries[i], __atomic_load_n(&entries[i], __ATOMIC_ACQUIRE), 0 };
+		if (entry.word <= HSNAP_REGISTRY_BUSY || HSNAP_ENTRY_STATE(entry.word) != HSNAP_ENTRY_LIVE)
+			continue;
+		entry.second = __atomic_load_n(&entries[i + 1], __ATOMIC_ACQUIRE);
+		struct spot spot = spot_of(HSNAP_ENTRY_ADDRESS(entry.word));
+		uint32_t owner = segment_of(spot);
+		uint64_t *to = owner == segment ? NULL : claim(owner, spot);
+		if (to)
+			move(&entry, to);
+	}
+}
+
+/* Announce the next segment that splits off from this one; false: there can be none. */
+static bool split(uint32_t segment)
+{
+	unsigned bits = length_in_bits(segment);
+	while (bits < HSNAP_REGISTRY_BITS && is_there(segment | 1u << bits))
+		bits++;
+	if (bits == HSNAP_REGISTRY_BITS || !make_room(bits + 1))
+		return false;
+	uint32_t next = segment | 1u << bits, known = __atomic_load_n(&depth, __ATOMIC_RELAXED);
+	__atomic_fetch_or(&exists[next / 64], 1ull << next % 64, __ATOMIC_RELEASE);
+	while (known < bits + 1 && !__atomic_compare_exchange_n(&depth, &known, bits + 1, true, __ATOMIC_ACQ_REL,
+								__ATOMIC_RELAXED))
+		;
+	return true;
+}
+
+/* The common place is full.  First with what others may have begun: a split whose mover is not done. */
+static __attribute__((noinline)) uint64_t *claim_slowly(struct spot spot)
+{
+	if (!make_room(0))
+		return NULL;
+	for (unsigned i = 0; i < 8; i++) {
+		uint32_t segment = segment_of(spot);
+		move_on(segment);
+		uint64_t *place = claim(segment_of(spot), spot);
+		if (place)
+			return place;
+		if (segment == segment_of(spot) && !split(segment))
+			break;
+	}
+	/* No memory, or no more numbers: what it split off from is searched as well. */
+	for (uint32_t segment = segment_of(spot); segment; segment = parent_of(segment)) {
+		uint64_t *place = claim(parent_of(segment), spot);
+		if (place)
+			return place;
+	}
+	return NULL;
+}
+
+/* ---- from outside ---- */
+
+bool hsnap_agent_registry_add(uintptr_t address, uint64_t requested, uint32_t site, unsigned epoch)
+{
+	struct spot spot = spot_of(address);
+	uint64_t *place = NULL;
+	if (LIKELY(requested <= HSNAP_REGISTRY_MAX_SIZE && address > HSNAP_REGISTRY_BUSY &&
+		   !(address >> HSNAP_ADDRESS_BITS))) {
+		place = claim(segment_of(spot), spot);
+		if (UNLIKELY(!place))
+			place = claim_slowly(spot);
+	}
+	if (UNLIKELY(!place)) {
+		__atomic_fetch_add(&hsnap_agent_directory.registry_lost, 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	__atomic_store_n(&place[1], requested << 24 | site, __ATOMIC_RELAXED);
+	__atomic_store_n(place, requested >> 40 << 61 | (uint64_t)epoch << (HSNAP_ADDRESS_BITS + 2) | address,
+			 __ATOMIC_RELEASE);
+	return true;
+}
+
+/* It is on its way, or stayed behind, or is not there: from the oldest segment to the newest, first for
+ * live ones; what was half moved when its mover stopped is pending. */
+static __attribute__((noinline)) bool find_slowly(struct spot spot, uintptr_t address, struct hsnap_agent_entry *ret)
+{
+	for (uint64_t also = 0; also <= STATE(HSNAP_ENTRY_PENDING); also += STATE(HSNAP_ENTRY_PENDING)) {
+		uint32_t last = UINT32_MAX;
+		for (unsigned bits = 0; bits <= __atomic_load_n(&depth, __ATOMIC_ACQUIRE); bits++) {
+			uint32_t segment = spot.hash & ((1u << bits) - 1);
+			if (segment != last && is_there(segment) && look(segment, spot, address, also, ret))
+				return true;
+			last = segment;
+		}
+	}
+	return false;
+}
+
+bool hsnap_agent_registry_find(uintptr_t address, struct hsnap_agent_entry *ret)
+{
+	if (UNLIKELY(address <= HSNAP_REGISTRY_BUSY || address >> HSNAP_ADDRESS_BITS))
+		return false;
+	struct spot spot = spot_of(address);
+	return LIKELY(look(segment_of(spot), spot, address, 0, ret)) || find_slowly(spot, address, ret);
+}
+
+void hsnap_agent_registry_drop(struct hsnap_agent_entry *entry)
+{
+	uintptr_t address = HSNAP_ENTRY_ADDRESS(entry->word);
+	while (UNLIKELY(!replace(entry, 0)) && hsnap_agent_registry_find(address, entry))
+		;
+}
+
+bool hsnap_agent_registry_take(uintptr_t address, uint64_t *ret_requested, uint32_t *ret_site)
+{
+	struct hsnap_agent_entry entry;
+	if (!hsnap_agent_registry_find(address, &entry))
+		return false;
+	hsnap_agent_registry_drop(&entry);
+	*ret_requested = HSNAP_ENTRY_REQUESTED(entry.word, entry.second);
+	*ret_site = HSNAP_ENTRY_SITE(entry.second);
+	return true;
+}
+
+bool hsnap_agent_registry_hold(uintptr_t address, struct hsnap_agent_entry *ret)
+{
+	while (hsnap_agent_registry_find(address, ret)) {
+		uint64_t held = (ret->word & ~STATE(HSNAP_ENTRY_PENDING)) | STATE(HSNAP_ENTRY_HELD);
+		if (replace(ret, held)) {
+			ret->word = held;
+			return true;
+		}
+	}
+	return false;
+}
+
+void hsnap_agent_registry_let_go(const struct hsnap_agent_entry *held)
+{
+	__atomic_store_n(held->place, held->word & ~STATE(HSNAP_ENTRY_HELD), __ATOMIC_RELEASE);
+}

@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -140,7 +142,11 @@ static enum hsnap_code check_dynamic(const struct elf *elf, struct hsnap_error *
 static bool is_privileged(const struct elf *elf)
 {
 	struct stat st;
+	struct statvfs fs;
 	if (fstat(elf->fd, &st))
+		return false;
+	/* Nor does the kernel then give what the file has. */
+	if ((!fstatvfs(elf->fd, &fs) && fs.f_flag & ST_NOSUID) || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
 		return false;
 	if (st.st_mode & S_ISUID && st.st_uid != geteuid())
 		return true;
@@ -183,15 +189,43 @@ static enum hsnap_code check_elf(struct elf *elf, struct hsnap_error *err)
 
 static enum hsnap_code check_file(const char *path, unsigned depth, struct hsnap_error *err);
 
-/* "#!/usr/bin/env NAME": env only hands on, NAME is the program. */
-static enum hsnap_code check_env(const char *argument, unsigned depth, struct hsnap_error *err)
+/* A word of env's arguments after which the agent would be lost. */
+static bool drops_agent(const char *word, size_t len, const char *next)
+{
+	static const char *const words[] = { "-", "-i", "--ignore-environment", "-uLD_PRELOAD", "--unset=LD_PRELOAD" };
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (len == strlen(words[i]) && !memcmp(word, words[i], len))
+			return true;
+	return (len == 2 && !memcmp(word, "-u", 2) && !strncmp(next, "LD_PRELOAD", 10) && strchr(" \t", next[10])) ||
+	       !strncmp(word, "LD_PRELOAD=", 11);
+}
+
+/* "#!/usr/bin/env NAME" or "-S" with options, VARIABLE=VALUE and more words: env only hands on, NAME is the
+ * program.  The kernel makes one argument of the line, which env divides only after -S.  Quotes are left to it. */
+static enum hsnap_code check_env(const char *script, const char *argument, unsigned depth, struct hsnap_error *err)
 {
 	char path[PATH_MAX], name[256];
-	if (!strncmp(argument, "-S", 2))
-		argument += 2 + strspn(argument + 2, " \t");
-	size_t len = strcspn(argument, " \t");
-	if (!len || len >= sizeof(name) || *argument == '-' || memchr(argument, '=', len))
-		return HSNAP_OK;
+	const char *blanks = "";
+	if (!strncmp(argument, "-S", 2) || !strncmp(argument, "-vS", 3)) {
+		blanks = " \t";
+		argument = strchr(argument, 'S') + 1;
+	}
+	for (size_t len, skip;; argument += len + skip) {
+		argument += strspn(argument, blanks);
+		len = strcspn(argument, blanks);
+		skip = strspn(argument + len, blanks);
+		const char *next = argument + len + skip;
+		if (!len || len >= sizeof(name) || strcspn(argument, "\\\"'$") < len)
+			return HSNAP_OK;
+		if (drops_agent(argument, len, next))
+			return refuse(err, script, "its first line has env take LD_PRELOAD away, which the agent needs",
+				      "name its interpreter: heapsnap run -- INTERPRETER SCRIPT");
+		if (len == 2 && (argument[1] == 'u' || argument[1] == 'C') && *argument == '-')
+			len += skip + strcspn(next, blanks), skip = 0; /* with a word of its own */
+		else if (*argument != '-' && !memchr(argument, '=', len))
+			break;
+	}
+	size_t len = strcspn(argument, blanks);
 	memcpy(name, argument, len);
 	name[len] = '\0';
 	enum hsnap_code code = resolve(name, path, sizeof(path), err);
@@ -199,9 +233,11 @@ static enum hsnap_code check_env(const char *argument, unsigned depth, struct hs
 }
 
 /* line: what follows "#!", up to its end. */
-static enum hsnap_code check_script(char *line, unsigned depth, struct hsnap_error *err)
+static enum hsnap_code check_script(const char *script, char *line, unsigned depth, struct hsnap_error *err)
 {
 	line[strcspn(line, "\n")] = '\0';
+	for (size_t end = strlen(line); end && strchr(" \t", line[end - 1]);)
+		line[--end] = '\0';
 	line += strspn(line, " \t");
 	size_t len = strcspn(line, " \t");
 	char *argument = line + len + strspn(line + len, " \t");
@@ -211,7 +247,7 @@ static enum hsnap_code check_script(char *line, unsigned depth, struct hsnap_err
 	enum hsnap_code code = check_file(line, depth + 1, err);
 	const char *base = strrchr(line, '/');
 	if (!code && !strcmp(base ? base + 1 : line, "env"))
-		code = check_env(argument, depth, err);
+		code = check_env(script, argument, depth, err);
 	return code;
 }
 
@@ -229,7 +265,7 @@ static enum hsnap_code check_file(const char *path, unsigned depth, struct hsnap
 	if (got < 0)
 		return hsnap_fail(err, HSNAP_IO, 0, "cannot run '%s': %s", path, strerror(errno));
 	if (got >= 2 && !memcmp(start, "#!", 2))
-		return check_script(start + 2, depth, err);
+		return check_script(path, start + 2, depth, err);
 	struct elf elf = { .fd = fd, .path = path };
 	if ((size_t)got < sizeof(elf.head) || memcmp(start, ELFMAG, SELFMAG)) {
 		/* execvp hands a text to the shell; a binary of another kind is none of ours. */

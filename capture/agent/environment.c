@@ -7,6 +7,7 @@
  */
 #include "capture/agent/agent.h"
 
+#include <errno.h>
 #include <string.h>
 
 extern void *__libc_stack_end;
@@ -52,10 +53,22 @@ static bool cut(char *list, const char *path)
 	return *list;
 }
 
+/* Programs that only become another one: the first lines of scripts name env, units and shells the rest.  The
+ * program that was meant comes after them, in the same process. */
+static bool hands_on(const char *program)
+{
+	static const char *const known[] = { "env", "nice", "nohup", "ionice", "chrt", "taskset", "stdbuf", "setarch", "setpriv",
+					     "prlimit", "numactl", "setsid", "heapsnap" };
+	for (size_t i = 0; program && i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(program, known[i]))
+			return true;
+	return false;
+}
+
 void hsnap_agent_leave_environment(const char *own_path)
 {
 	const char *children = hsnap_agent_option(HSNAP_WIRE_ENV_CHILDREN);
-	if (!environ || !children || strcmp(children, "no"))
+	if (!environ || !children || strcmp(children, "no") || hands_on(program_invocation_short_name))
 		return;
 	static const char *const ours[] = { HSNAP_WIRE_ENV_CHILDREN "=", HSNAP_WIRE_ENV_STACKS "=" };
 	for (char **entry = environ; *entry;) {

@@ -8,9 +8,10 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failed=0
 
-# want PATTERN COMMAND
+# want PATTERN COMMAND [WHO RUNS THE CHECK]
 want() {
-	got=$("$check" "$2")
+	# shellcheck disable=SC2086
+	got=$(${3-} ${4-} "$check" "$2")
 	case $got in
 	$1) ;;
 	*) printf 'WRONG: %s\n--- want %s\n--- got  %s\n' "$2" "$1" "$got"; failed=1 ;;
@@ -43,6 +44,27 @@ printf '#!/none/at/all -x\n' >script
 want "not found|cannot run '/none/at/all': *" ./script
 printf '#! /usr/bin/env plain-not-there\n' >script
 want "not found|cannot run 'plain-not-there': *" ./script
+# What env is told to do first: its options and variables are none of the program, and some take the agent away.
+env_line() {
+	printf '#!/usr/bin/env %s\n' "$2" >script
+	want "$1" ./script
+}
+env_line 'ok||' sh
+env_line 'ok||' 'sh  '
+env_line "not found|cannot run 'sh -x': *" 'sh -x'
+env_line "not found|cannot run 'none-1': *" '-S none-1 -i'
+env_line "not found|cannot run 'none-2': *" '-S A=1 B= none-2 C=3'
+env_line "not found|cannot run 'none-3': *" '-S -u HOME -v -C / --unset=A none-3'
+env_line "not found|cannot run 'none-4': *" '-vS none-4'
+env_line "not found|cannot run 'none-5': *" '-Snone-5'
+env_line 'ok||' '-S "A B"=1 anything'
+env_line 'ok||' '-S'
+env_line 'ok||' ''
+for words in '-i' '-S -i sh' '-S A=1 - sh' '-S --ignore-environment sh' '-S -u LD_PRELOAD sh' '-S -uLD_PRELOAD sh' '-S LD_PRELOAD= sh'; do
+	env_line "refused|cannot run './script': its first line has env take LD_PRELOAD away*|*heapsnap run*" "$words"
+done
+env_line "not found|cannot run 'none-6': *" '-S -u LD_PRELOAD_NOT none-6'
+
 printf '#!%s\n' "$work/loop" >loop && chmod 755 loop
 want "refused|*lead to one another|*" ./loop
 echo 'echo no first line' >shell && chmod 755 shell
@@ -75,6 +97,14 @@ if [ "$(id -u)" -eq 0 ]; then
 	want "refused|*setuid*|*" ./suid
 	cp plain suid-own && chmod 4755 suid-own
 	want 'ok||' ./suid-own
+	# Nor a script's; and where nobody gains anything by it, the agent comes along.
+	printf '#!%s -x\n' "$work/suid" >script
+	want "refused|cannot run '$work/suid': it is setuid*" ./script
+	cp plain sgid && chgrp 65534 sgid && chmod 2755 sgid
+	want "refused|*setgid*|*" ./sgid
+	printf '#!/bin/sh\n' >suid-script && chown 65534 suid-script && chmod 4755 suid-script
+	want 'ok||' ./suid-script
+	want 'ok||' ./suid setpriv --no-new-privs
 fi
 # A head that lies about everything after it: no crash, the loader will complain.
 head -c 64 plain >cut && chmod 755 cut

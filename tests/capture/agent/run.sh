@@ -38,5 +38,29 @@ want 0 'glibc ""' "$heapsnap" run -- sh -c "$tell"' && :'
 want 1 'no agent' "$heapsnap" run --children=no -- sh -c "$tell"' || exit 1'
 want 0 '||/none/other.so' env LD_PRELOAD=/none/other.so "$heapsnap" run --children no --stacks caller -- \
 	sh -c 'echo "$HEAPSNAP_STACKS|$HEAPSNAP_CHILDREN|$LD_PRELOAD"'
+# … and who only becomes the program that was meant is none of them.
+work=$(mktemp -d "${TMPDIR:-/tmp}/heapsnap-run.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+printf '#!/usr/bin/env %s\n' "$tell" >"$work/script"
+printf '#!%s -S A=1 sh\n%s' "$(command -v env)" "$tell; :" >"$work/shell"
+chmod 755 "$work/script" "$work/shell"
+for children in yes no; do
+	want 0 'glibc ""' "$heapsnap" run --children=$children -- "$work/script"
+	want 0 'glibc ""' "$heapsnap" run --children=$children -- nice env A=1 nohup "$tell"
+	want 0 'glibc ""' "$heapsnap" run --children=$children -- "$heapsnap" run --children=$children "$tell"
+done
+want 0 'glibc ""' "$heapsnap" run -- "$work/shell"
+want 0 'no agent' "$heapsnap" run --children=no -- "$work/shell"
+want 126 '' "$heapsnap" run -- "$work"
+echo '#!/etc/passwd' >"$work/script"
+want 126 '' "$heapsnap" run -- "$work/script"
+echo '#!/none' >"$work/script"
+want 127 '' "$heapsnap" run -- "$work/script"
+# Blanks and colons, in the paths of the program and of the agent
+mkdir "$work/a b:c" && cp "$tell" "$work/a b:c/t x" && cp "$agent" "$work/a b:c/"
+want 0 'glibc ""' "$heapsnap" run -- "$work/a b:c/t x"
+want 0 'glibc ""' env HEAPSNAP_AGENT="$work/a b:c/${agent##*/}" "$heapsnap" run -- "$work/a b:c/t x"
+want 0 'glibc ""' env HEAPSNAP_AGENT="$work/a b:c/${agent##*/}" "$heapsnap" run -- sh -c "$tell"' && :'
+want 0 'glibc ""' env PATH="$work/a b:/none::$PATH" "$heapsnap" run -- "$tell"
 want 0 'unset' "$heapsnap" run --children no -- sh -c 'echo "${LD_PRELOAD-unset}"'
 exit $failed

@@ -99,7 +99,7 @@ static hsnap_string root_text(struct behind *behind, uint32_t r, uint64_t offset
 {
 	const struct hsnap_segment *segment = &behind->work->segments.items[r];
 	if (segment->type)
-		return holder_text(behind, hsnap_place_of_segment(behind->work, r), offset);
+		return holder_text(behind, hsnap_place_of_segment(behind->work, r), offset - segment->into);
 	if (segment->variable)
 		return keep(behind, hsnap_strings_addf(&behind->work->snapshot->strings, "in %s",
 						       hsnap_text(behind->work->snapshot, segment->root.name)));

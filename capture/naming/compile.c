@@ -115,6 +115,11 @@ static void add_address(struct compiler *compiler, const struct hsnap_expr *expr
 		hsnap_bind_hint(binder, "only global and static variables have one address, and debug info must tell it");
 		return;
 	}
+	if (binder->symbols->variables.items[variable].num_pieces) {
+		hsnap_bind_refuse(binder, "the variable '%s' has no one address", hsnap_bind_text(binder, expr->a));
+		hsnap_bind_hint(binder, "the compiler took it apart: debug info has a place for each of its members");
+		return;
+	}
 	uint64_t address = binder->symbols->variables.items[variable].address;
 	add_op(compiler, (struct hsnap_op){ .kind = HSNAP_EXPR_NUMBER, .value = (int64_t)address }, 1);
 }

@@ -249,11 +249,12 @@ struct hsnap_holder hsnap_place_of_block(const struct hsnap_work *work, uint32_t
 struct hsnap_holder hsnap_place_of_segment(const struct hsnap_work *work, uint32_t s)
 {
 	const struct hsnap_segment *segment = &work->segments.items[s];
-	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, segment->type);
+	hsnap_dtype_id type = hsnap_segment_whole(segment);
+	const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, type);
 	if (dtype->kind == HSNAP_DTYPE_STRUCT &&
 	    strncmp(hsnap_str(&work->symbols->strings, dtype->name), "std::", 5))
-		return (struct hsnap_holder){ .kind = HSNAP_HOLDER_MEMBER, .a = segment->type };
-	return (struct hsnap_holder){ .kind = HSNAP_HOLDER_VARIABLE, .a = s };
+		return (struct hsnap_holder){ .kind = HSNAP_HOLDER_MEMBER, .a = type, .b = segment->into };
+	return (struct hsnap_holder){ .kind = HSNAP_HOLDER_VARIABLE, .a = s, .b = segment->into };
 }
 
 static void walk_blocks(struct search *search, bool exact)
@@ -365,7 +366,7 @@ static hsnap_string variable_text(struct hsnap_work *work, struct hsnap_convert 
 	const struct hsnap_segment *segment = &work->segments.items[holder->a];
 	struct hsnap_snapshot *snapshot = work->snapshot;
 	char path[MAX_PATH];
-	hsnap_member_path(snapshot, hsnap_convert_type(convert, segment->type), holder->b, path, sizeof(path));
+	hsnap_member_path(snapshot, hsnap_convert_type(convert, hsnap_segment_whole(segment)), holder->b, path, sizeof(path));
 	merge_elements(path);
 	const char *function = hsnap_text(snapshot, segment->root.function);
 	return hsnap_strings_addf(&snapshot->strings, "in %s%s%s%s", hsnap_text(snapshot, segment->root.name), path,

@@ -270,7 +270,7 @@ static void set_root_types(struct labels *labels)
 	struct hsnap_graph *graph = &work->snapshot->graph;
 	for (uint32_t r = 0; r < graph->num_roots; r++)
 		if (work->segments.items[r].type)
-			graph->type[1 + r] = hsnap_convert_type(&labels->convert, work->segments.items[r].type);
+			graph->type[1 + r] = hsnap_convert_type(&labels->convert, hsnap_segment_whole(&work->segments.items[r]));
 }
 
 enum hsnap_code hsnap_assign_types(struct hsnap_work *work, struct hsnap_error *err)

@@ -60,7 +60,7 @@ enum hsnap_code hsnap_make_nodes(struct hsnap_work *work, struct hsnap_error *er
 		return code;
 	for (uint32_t r = 0; r < graph->num_roots; r++) {
 		const struct hsnap_segment *segment = &work->segments.items[r];
-		graph->address[1 + r] = segment->address;
+		graph->address[1 + r] = segment->address - segment->into; /* what offsets of edges count from */
 		if (!hsnap_vec_push(&graph->roots, segment->root))
 			return hsnap_no_memory(err);
 	}

@@ -8,14 +8,16 @@
  */
 #include <stdlib.h>
 
+#include "capture/naming/pieces.h"
 #include "capture/naming/work.h"
 #include "snapshot/base/search.h"
 
 /* A variable that stands in memory. */
 struct place {
 	uint64_t address, size;
-	hsnap_dtype_id type;
-	uint32_t variable; /* as in struct hsnap_segment */
+	hsnap_dtype_id type, whole;
+	uint64_t into;
+	uint32_t variable; /* these as in struct hsnap_segment */
 	struct hsnap_root root;
 };
 
@@ -25,6 +27,7 @@ struct finder {
 	struct hsnap_work *work;
 	hsnap_string *thread_names; /* one a thread, 0: not made yet */
 	size_t thread_places;
+	uint64_t looks; /* at members of variables in pieces, that are left */
 	struct hsnap_vec(struct place) places; /* in order of address */
 	bool failed; /* out of memory */
 };
@@ -76,6 +79,49 @@ static void add_thread_places(struct finder *finder, const struct hsnap_dvariabl
 	}
 }
 
+static void add_variable(struct finder *finder, const struct hsnap_dvariable *variable, const struct place *place)
+{
+	if (variable->thread_local_)
+		add_thread_places(finder, variable, *place);
+	else
+		add_place(finder, place);
+}
+
+/* The objects in one piece of a variable. */
+struct piece_places {
+	struct finder *finder;
+	const struct hsnap_dvariable *variable;
+	const struct hsnap_dpiece *piece;
+	const struct place *like; /* the variable, were it whole */
+};
+
+static void add_object(void *context, hsnap_dtype_id type, uint64_t offset)
+{
+	const struct piece_places *places = context;
+	struct place place = *places->like;
+	place.address = places->piece->address + (offset - places->piece->offset);
+	place.size = hsnap_dtype(places->finder->work->symbols, type)->size;
+	place.type = type;
+	place.whole = places->like->type;
+	place.into = offset;
+	add_variable(places->finder, places->variable, &place);
+}
+
+/* A variable that an optimiser took apart. */
+static void add_pieces(struct finder *finder, const struct hsnap_dvariable *variable, const struct place *like)
+{
+	const struct hsnap_symbols *symbols = finder->work->symbols;
+	struct piece_places places = { .finder = finder, .variable = variable, .like = like };
+	struct hsnap_piece_search search = { .symbols = symbols, .looks = finder->looks, .see = add_object, .context = &places };
+	for (uint32_t i = 0; i < variable->num_pieces; i++) {
+		places.piece = &symbols->pieces.items[variable->first_piece + i];
+		search.from = places.piece->offset;
+		search.to = places.piece->offset + places.piece->size;
+		hsnap_see_objects(&search, like->type);
+	}
+	finder->looks = search.looks;
+}
+
 static void add_variables(struct finder *finder)
 {
 	const struct hsnap_symbols *symbols = finder->work->symbols;
@@ -93,10 +139,10 @@ static void add_variables(struct finder *finder)
 				.module = variable->module,
 			},
 		};
-		if (variable->thread_local_)
-			add_thread_places(finder, variable, place);
+		if (variable->num_pieces)
+			add_pieces(finder, variable, &place);
 		else
-			add_place(finder, &place);
+			add_variable(finder, variable, &place);
 	}
 }
 
@@ -104,6 +150,8 @@ static void add_segment(struct finder *finder, struct hsnap_segment segment)
 {
 	if (segment.type)
 		segment.type = finder->work->plans.same[segment.type];
+	if (segment.whole)
+		segment.whole = finder->work->plans.same[segment.whole];
 	if (!hsnap_vec_push(&finder->work->segments, segment))
 		finder->failed = true;
 }
@@ -193,8 +241,8 @@ static void cut_stretch(struct finder *finder, const struct hsnap_root *rest, ui
 			continue;
 		add_rest(finder, rest, at, place->address);
 		struct hsnap_segment segment = { .address = place->address, .size = place->size,
-						 .type = place->type, .variable = place->variable,
-						 .root = place->root };
+						 .type = place->type, .whole = place->whole, .into = place->into,
+						 .variable = place->variable, .root = place->root };
 		if (!segment.root.module)
 			segment.root.module = rest->module;
 		segment.root.weak = rest->weak;
@@ -320,7 +368,8 @@ static void add_values(struct finder *finder)
 
 enum hsnap_code hsnap_find_segments(struct hsnap_work *work, struct hsnap_error *err)
 {
-	struct finder finder = { .work = work, .thread_names = calloc(work->target->threads.num + 1, sizeof(hsnap_string)) };
+	struct finder finder = { .work = work, .looks = HSNAP_PIECES_LOOKS,
+				 .thread_names = calloc(work->target->threads.num + 1, sizeof(hsnap_string)) };
 	if (!finder.thread_names)
 		return hsnap_no_memory(err);
 	if (work->symbols) {

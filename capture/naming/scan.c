@@ -451,7 +451,8 @@ static void fill_roots(struct hsnap_work *work)
 			struct hsnap_half_edge edge = work->root_edges.items[segment->first_edge + e];
 			graph->edge_to[at] = ((edge.block & ~HSNAP_EDGE_WEAK) + first_block) |
 					     (edge.block & HSNAP_EDGE_WEAK);
-			graph->edge_offset[at] = edge.offset;
+			uint64_t offset = edge.offset < HSNAP_OFFSET_BEYOND ? segment->into + edge.offset : HSNAP_OFFSET_BEYOND;
+			graph->edge_offset[at] = offset < HSNAP_OFFSET_BEYOND ? (uint32_t)offset : HSNAP_OFFSET_BEYOND;
 		}
 		graph->first_edge[1 + r + 1] = at;
 	}

@@ -339,7 +339,10 @@ static bool look_at_block(struct slabs *slabs, size_t first, size_t *next)
 	*next = begin_group(slabs, first, &group);
 	if (!find_slab(slabs, &group, &slab))
 		return false;
-	if (group.first && (slab.items || work->claims[group.block].form == HSNAP_FORM_ONE))
+	/* A run of what the first object was once taken for, links of free ones: nothing but the size bears it. */
+	const struct hsnap_claim *claim = &work->claims[group.block];
+	bool is_guess = slab.items && claim->form == HSNAP_FORM_RUN && claim->evidence == HSNAP_EVIDENCE_GUESS;
+	if (is_guess || (group.first && (slab.items || claim->form == HSNAP_FORM_ONE)))
 		hsnap_unname_block(work, group.block, HSNAP_VERDICT_SIZE);
 	if (!slab.items || hsnap_vec_push(&work->slabs, slab))
 		return true;

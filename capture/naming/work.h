@@ -107,10 +107,18 @@ struct hsnap_segment {
 	uint64_t address, size; /* size 0: a value */
 	uint64_t value;
 	hsnap_dtype_id type;    /* of the variable there; 0 = nothing is known */
+	hsnap_dtype_id whole;   /* there is only an object of it, which lies `into` bytes within this, the variable's type; 0: all */
+	uint64_t into;
 	uint32_t variable;      /* 1 + index into symbols->variables, whose names the root gets later; 0 = none */
 	struct hsnap_root root;
 	uint64_t first_edge, num_edges; /* into root_edges */
 };
+
+/* The type that `into` and names of members count from. */
+static inline hsnap_dtype_id hsnap_segment_whole(const struct hsnap_segment *segment)
+{
+	return segment->whole ? segment->whole : segment->type;
+}
 
 struct hsnap_work {
 	const struct hsnap_target *target;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "capture/symbols/fixed.h"
 #include "snapshot/base/bytes.h"
 #include "snapshot/base/cleanup.h"
 
@@ -69,6 +70,12 @@ static void put_places(struct out *out, const struct hsnap_symbols *s)
 		put(out, v->address);
 		put(out, v->type);
 		put(out, (uint64_t)v->thread_local_ | (uint64_t)v->external << 1);
+		put(out, v->num_pieces);
+		for (uint32_t p = 0; p < v->num_pieces; p++) {
+			put(out, s->pieces.items[v->first_piece + p].offset);
+			put(out, s->pieces.items[v->first_piece + p].size);
+			put(out, s->pieces.items[v->first_piece + p].address);
+		}
 	}
 	put(out, s->vtables.num);
 	for (size_t i = 0; i < s->vtables.num; i++) {
@@ -301,10 +308,27 @@ static void get_types(struct in *in)
 		KEEP(in, &into->arguments, get_type(in));
 }
 
+/* Where each lies is asked of who uses it: it may have none in the module. */
+static void get_pieces(struct in *in, struct hsnap_dvariable *v)
+{
+	uint64_t end = 0;
+	v->first_piece = (uint32_t)in->into->pieces.num;
+	v->num_pieces = (uint32_t)get(in, HSNAP_FIXED_PIECES);
+	in->bytes.bad |= in->into->pieces.num > UINT32_MAX - HSNAP_FIXED_PIECES;
+	for (uint32_t left = v->num_pieces; left && !in->bytes.bad && !in->no_memory; left--) {
+		struct hsnap_dpiece piece = { .offset = get(in, UINT64_MAX) };
+		piece.size = get(in, UINT64_MAX);
+		piece.address = get(in, UINT64_MAX);
+		in->bytes.bad |= piece.offset < end || !piece.size || piece.offset + piece.size < piece.offset;
+		end = piece.offset + piece.size;
+		KEEP(in, &in->into->pieces, piece);
+	}
+}
+
 static void get_places(struct in *in)
 {
 	uint64_t tls_size = in->target->modules.items[in->module].tls_size;
-	for (uint64_t left = get_count(in, 6); left && !in->bytes.bad && !in->no_memory; left--) {
+	for (uint64_t left = get_count(in, 7); left && !in->bytes.bad && !in->no_memory; left--) {
 		struct hsnap_dvariable v = { .name = get_string(in), .module = in->module };
 		v.function = get_string(in);
 		v.source = get_string(in);
@@ -313,6 +337,7 @@ static void get_places(struct in *in)
 		uint64_t flags = get(in, 3);
 		v.thread_local_ = flags & 1;
 		v.external = flags & 2;
+		get_pieces(in, &v);
 		/* Only what can be: debug info may speak of what is not there. */
 		if (v.thread_local_ ? v.address < tls_size : in_module(in, v.address))
 			KEEP(in, &in->into->variables, v);
@@ -519,6 +544,7 @@ enum hsnap_code hsnap_answer_merge(const void *bytes, size_t size, const struct 
 	into->members.num = before.members.num;
 	into->arguments.num = before.arguments.num;
 	into->variables.num = before.variables.num;
+	into->pieces.num = before.pieces.num;
 	into->vtables.num = before.vtables.num;
 	into->managers.num = before.managers.num;
 	into->aliases.num = before.aliases.num;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "capture/symbols/flows.h"
+#include "capture/symbols/globals.h"
 #include "capture/symbols/pcs.h"
 #include "capture/symbols/steps.h"
 #include "snapshot/base/search.h"
@@ -43,6 +44,7 @@ struct live {
 
 struct global {
 	uint64_t address; /* as in the file's headers */
+	uint64_t into, size; /* of the variable: of all of it 0 and its size */
 	uint32_t type;
 };
 
@@ -310,8 +312,8 @@ static void hold_global(struct casts *casts, uint64_t address, bool indexed, str
 		return;
 	const struct global *global = &casts->globals.items[after - 1];
 	uint64_t offset = address - global->address;
-	if (offset < hsnap_table_size(casts->reader, global->type))
-		hold_word(casts, global->type, (int64_t)offset, indexed, ret);
+	if (offset < global->size)
+		hold_word(casts, global->type, (int64_t)(global->into + offset), indexed, ret);
 }
 
 /* What a word of memory is, by where it lies. */
@@ -540,15 +542,19 @@ static int compare_globals(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
+static void add_global(void *context, const struct hsnap_global *from)
+{
+	struct casts *casts = context;
+	struct hsnap_reader *reader = casts->reader;
+	uint32_t type = hsnap_table_type(reader, from->type);
+	struct global global = { from->address - reader->bias, from->into, from->size ? from->size : hsnap_table_size(reader, type), type };
+	if (type && type != HSNAP_UNKNOWN_TYPE && from->into <= INT64_MAX && !hsnap_vec_push(&casts->globals, global))
+		casts->stop = true;
+}
+
 static void list_globals(struct casts *casts)
 {
-	struct hsnap_reader *reader = casts->reader;
-	for (size_t i = 0; i < reader->variables.num; i++) {
-		struct hsnap_raw_variable v = reader->variables.items[i];
-		struct global global = { v.address - reader->bias, hsnap_table_type(reader, v.type) };
-		if (!v.thread_local_ && global.type && global.type != HSNAP_UNKNOWN_TYPE && !hsnap_vec_push(&casts->globals, global))
-			casts->stop = true;
-	}
+	hsnap_globals_see(casts->reader, add_global, casts);
 	if (casts->globals.num)
 		qsort(casts->globals.items, casts->globals.num, sizeof(*casts->globals.items), compare_globals);
 }

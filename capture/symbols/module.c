@@ -39,6 +39,7 @@ static void reader_deinit(struct hsnap_reader *reader)
 	hsnap_vec_deinit(&reader->members);
 	hsnap_vec_deinit(&reader->arguments);
 	hsnap_vec_deinit(&reader->variables);
+	hsnap_vec_deinit(&reader->pieces);
 	hsnap_vec_deinit(&reader->functions);
 	hsnap_vec_deinit(&reader->classes);
 	hsnap_vec_deinit(&reader->nested);

@@ -210,61 +210,32 @@ static bool expression_of(struct hsnap_dies *dies, Dwarf_Attribute attribute, un
 	return true;
 }
 
-/* The operand of an operator that pushes a number or an address. */
-static bool fixed_operand(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_bytes *b, uint64_t *ret)
+/* Whose unit the addresses by number are of. */
+struct numbered {
+	struct hsnap_dies *dies;
+	Dwarf_Die die;
+};
+
+static bool address_numbered(void *context, uint64_t index, uint64_t *ret)
 {
+	const struct numbered *of = context;
 	Dwarf_Addr address = 0;
 	Dwarf_Error error = NULL;
-	switch (hsnap_bytes_u8(b)) {
-	case DW_OP_addr:
-	case DW_OP_const8u:
-		*ret = hsnap_bytes_u64(b);
-		return !b->bad;
-	case DW_OP_const4u:
-		*ret = hsnap_bytes_u32(b);
-		return !b->bad;
-	case DW_OP_addrx:
-	case DW_OP_constx:
-	case DW_OP_GNU_addr_index:
-	case DW_OP_GNU_const_index: {
-		uint64_t index = hsnap_bytes_varint(b);
-		if (b->bad || !good(dies, dwarf_debug_addr_index_to_addr(die, index, &address, &error), error))
-			return false;
-		*ret = address;
-		return true;
-	}
-	default:
-		return false;
-	}
+	bool ok = good(of->dies, dwarf_debug_addr_index_to_addr(of->die, index, &address, &error), error);
+	*ret = address;
+	return ok;
 }
 
-bool hsnap_die_fixed_place(struct hsnap_dies *dies, Dwarf_Die die, uint64_t *ret_address,
-			   bool *ret_thread_local)
+bool hsnap_die_fixed_place(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_fixed_place *ret)
 {
 	unsigned form;
 	Dwarf_Attribute attribute = attribute_of(dies, die, DW_AT_location, &form);
+	struct numbered of = { dies, die };
 	struct hsnap_bytes b;
 	Dwarf_Block *block = NULL;
-	bool ok = false;
 	if (!attribute)
 		return false;
-	if (expression_of(dies, attribute, form, &b, &block)) {
-		bool is_address = hsnap_bytes_left(&b) && (*b.at == DW_OP_addr || *b.at == DW_OP_addrx ||
-							   *b.at == DW_OP_GNU_addr_index);
-		ok = fixed_operand(dies, die, &b, ret_address);
-		*ret_thread_local = false;
-		while (ok && hsnap_bytes_left(&b)) {
-			uint8_t op = hsnap_bytes_u8(&b);
-			if (op == DW_OP_form_tls_address || op == DW_OP_GNU_push_tls_address)
-				*ret_thread_local = true;
-			else if (op == DW_OP_plus_uconst)
-				*ret_address += hsnap_bytes_varint(&b);
-			else
-				ok = false; /* a value without a place, or more than we know */
-		}
-		/* A bare number is no address, and the thread-local operators take a number. */
-		ok = ok && !b.bad && (is_address || *ret_thread_local);
-	}
+	bool ok = expression_of(dies, attribute, form, &b, &block) && hsnap_fixed_read(b, address_numbered, &of, ret);
 	if (block)
 		dwarf_dealloc(dies->dbg, block, DW_DLA_BLOCK);
 	dwarf_dealloc_attribute(attribute);

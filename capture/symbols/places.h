@@ -4,6 +4,7 @@
 #define HSNAP_CAPTURE_SYMBOLS_PLACES_H
 
 #include "capture/symbols/dies.h"
+#include "capture/symbols/fixed.h"
 
 /* Call see(context, low, high) for each range of code of the entry until it answers false. */
 void hsnap_die_ranges(struct hsnap_dies *dies, Dwarf_Die die,
@@ -12,9 +13,8 @@ void hsnap_die_ranges(struct hsnap_dies *dies, Dwarf_Die die,
 /* Does the entry's code include the address? */
 bool hsnap_die_covers(struct hsnap_dies *dies, Dwarf_Die die, uint64_t pc);
 
-/* The one place of a variable in the module's memory or its thread-local block. */
-bool hsnap_die_fixed_place(struct hsnap_dies *dies, Dwarf_Die die, uint64_t *ret_address,
-			   bool *ret_thread_local);
+/* The place of a variable in the module's memory or its thread-local block, or those of its pieces. */
+bool hsnap_die_fixed_place(struct hsnap_dies *dies, Dwarf_Die die, struct hsnap_fixed_place *ret);
 
 /* A place that a location expression names, as far as it is one of these. */
 enum hsnap_location_kind {

@@ -64,6 +64,7 @@ struct hsnap_raw_variable {
 	uint64_t address;
 	hsnap_string name, function, file;
 	uint32_t line;
+	uint32_t first_piece, num_pieces; /* into pieces; num 0: it lies at its address whole */
 	bool thread_local_, external;
 };
 
@@ -142,6 +143,7 @@ struct hsnap_reader {
 	struct hsnap_vec(struct hsnap_raw_member) members;
 	struct hsnap_vec(hsnap_die_key) arguments;
 	struct hsnap_vec(struct hsnap_raw_variable) variables;
+	struct hsnap_vec(struct hsnap_dpiece) pieces;  /* of variables */
 	struct hsnap_vec(struct hsnap_raw_function) functions; /* in order of key */
 	struct hsnap_vec(struct hsnap_raw_class) classes;      /* in order of key */
 	/* Those declared within functions, in local classes; sorted when they are looked at. */

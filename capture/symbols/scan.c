@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "capture/symbols/fixed.h"
 #include "capture/symbols/forms.h"
 #include "snapshot/base/search.h"
 
@@ -251,18 +252,12 @@ static void see_count(const struct hsnap_form_value *value, uint64_t more, struc
 	facts->flags |= HSNAP_DIE_HAS_COUNT;
 }
 
-static bool is_fixed_operator(uint8_t op)
-{
-	return op == DW_OP_addr || op == DW_OP_addrx || op == DW_OP_const4u || op == DW_OP_const8u ||
-	       op == DW_OP_constx || op == DW_OP_GNU_addr_index || op == DW_OP_GNU_const_index;
-}
-
-/* Could this location be a fixed place?  The first operator tells. */
+/* Could this location be a fixed place, or several? */
 static bool names_fixed_place(const struct hsnap_form_value *value)
 {
 	if (value->form != DW_FORM_exprloc)
 		return value->form == DW_FORM_block1 || value->form == DW_FORM_block;
-	return value->number && is_fixed_operator(value->bytes[0]);
+	return hsnap_fixed_looks_so(value->bytes, value->number);
 }
 
 static void see_value(const struct hsnap_scan *scan, unsigned what, const struct hsnap_form_value *value,

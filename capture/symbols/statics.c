@@ -29,12 +29,20 @@ static bool looks_fixed(const struct hsnap_elf *program, const uint8_t *at, size
 	}
 }
 
-/* By index into .debug_addr: the expression's length before it must fit. */
-static bool looks_indexed(const uint8_t *bytes, size_t at)
+/* By index into .debug_addr: the expression's length before it must fit, or a piece's begins behind it. */
+static bool looks_indexed(const uint8_t *bytes, size_t at, size_t size)
 {
 	bool address = bytes[at] == DW_OP_addrx || bytes[at] == DW_OP_GNU_addr_index;
 	bool number = bytes[at] == DW_OP_constx || bytes[at] == DW_OP_GNU_const_index; /* thread-local ones */
-	return (address || number) && at && bytes[at - 1] >= 2 && bytes[at - 1] <= 4 + number;
+	if (!address && !number)
+		return false;
+	if (at && bytes[at - 1] >= 2 && bytes[at - 1] <= 4 + number)
+		return true;
+	size_t behind = at + 1;
+	while (behind < size && behind < at + 4 && bytes[behind] & 0x80)
+		behind++;
+	behind += 1 + (size_t)number;
+	return behind < size && bytes[behind] == DW_OP_piece;
 }
 
 static void walk_file(struct hsnap_reader *reader, struct hsnap_dies *dies, hsnap_die_key start)
@@ -45,7 +53,7 @@ static void walk_file(struct hsnap_reader *reader, struct hsnap_dies *dies, hsna
 	const uint8_t *bytes = hsnap_elf_section_bytes(elf, section ? section : hsnap_elf_find(elf, ".zdebug_info"), &size);
 	bool indexed = hsnap_elf_find(elf, ".debug_addr") || hsnap_elf_find(elf, ".zdebug_addr");
 	for (uint64_t at = 0; bytes && at < size && !reader->no_memory; at++) {
-		if (!looks_fixed(reader->program, bytes + at, size - at) && !(indexed && looks_indexed(bytes, at)))
+		if (!looks_fixed(reader->program, bytes + at, size - at) && !(indexed && looks_indexed(bytes, at, size)))
 			continue;
 		struct hsnap_raw_function *function =
 			hsnap_table_function(reader, start + at);

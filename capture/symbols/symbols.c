@@ -18,6 +18,7 @@ void hsnap_symbols_destroy(struct hsnap_symbols *symbols)
 	hsnap_vec_deinit(&symbols->members);
 	hsnap_vec_deinit(&symbols->arguments);
 	hsnap_vec_deinit(&symbols->variables);
+	hsnap_vec_deinit(&symbols->pieces);
 	hsnap_vec_deinit(&symbols->vtables);
 	hsnap_vec_deinit(&symbols->managers);
 	hsnap_vec_deinit(&symbols->pcs);

@@ -79,14 +79,21 @@ struct hsnap_dmember {
 	uint32_t flags;
 };
 
+/* Where so much of a variable lies that an optimiser took apart. */
+struct hsnap_dpiece {
+	uint64_t offset, size; /* bytes of the variable's type: hostile ones go beyond it */
+	uint64_t address;      /* as the variable's */
+};
+
 /* A variable with a fixed place: global, static, function-local static, or thread-local. */
 struct hsnap_dvariable {
 	hsnap_string name;     /* qualified */
 	hsnap_string function; /* of a function-local static, else "" */
 	hsnap_string source;   /* "cache.c:31" */
 	uint32_t module;
-	uint64_t address;      /* absolute; thread-local: offset in the module's TLS block */
+	uint64_t address;      /* absolute; thread-local: offset in the module's TLS block; in pieces: of the first */
 	hsnap_dtype_id type;
+	uint32_t first_piece, num_pieces; /* num 0: it lies there whole */
 	bool thread_local_;
 	bool external;
 };
@@ -201,6 +208,7 @@ struct hsnap_symbols {
 	struct hsnap_vec(struct hsnap_dmember) members;
 	struct hsnap_vec(hsnap_dtype_id) arguments;
 	struct hsnap_vec(struct hsnap_dvariable) variables;
+	struct hsnap_vec(struct hsnap_dpiece) pieces;   /* of each in order of offset; they do not overlap in it */
 	struct hsnap_vec(struct hsnap_dvtable) vtables; /* in order of address */
 	struct hsnap_vec(struct hsnap_dmanager) managers; /* in order of address */
 	struct hsnap_vec(struct hsnap_dpc) pcs;         /* in order of pc */

@@ -134,12 +134,15 @@ static bool write_variables(struct hsnap_unify *u)
 	struct hsnap_reader *reader = u->reader;
 	struct hsnap_symbols *out = reader->out;
 	bool ok = true;
+	for (size_t i = 0; ok && i < reader->pieces.num; i++)
+		ok = hsnap_vec_push(&out->pieces, reader->pieces.items[i]);
 	for (size_t i = 0; ok && i < reader->variables.num; i++) {
 		const struct hsnap_raw_variable *raw = &reader->variables.items[i];
 		const char *path = hsnap_str(&reader->strings, raw->file), *slash = strrchr(path, '/');
 		struct hsnap_dvariable variable = {
 			.name = raw->name, .function = raw->function, .module = reader->module,
 			.address = raw->address, .type = want(u, hsnap_table_type(reader, raw->type), &ok),
+			.first_piece = raw->first_piece, .num_pieces = raw->num_pieces,
 			.thread_local_ = raw->thread_local_, .external = raw->external,
 		};
 		if (*path)

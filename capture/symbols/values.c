@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* values.c - what addresses in registers and in the frame point into, as a path knows it. */
 #include "capture/symbols/follow.h"
+#include "capture/symbols/globals.h"
 
 /* --- types --- */
 
@@ -102,23 +103,34 @@ void hsnap_follow_set_slot(struct hsnap_follow_path *path, const struct hsnap_fo
 	}
 }
 
+/* The last variable that begins at or before an address. */
+struct last_global {
+	uint64_t address;
+	struct hsnap_global found;
+	bool any;
+};
+
+static void see_global(void *context, const struct hsnap_global *global)
+{
+	struct last_global *last = context;
+	if (global->address > last->address || (last->any && global->address <= last->found.address))
+		return;
+	last->found = *global;
+	last->any = true;
+}
+
 /* The variable that a fixed address lies in, as a value. */
 static struct hsnap_follow_value global_value(struct hsnap_follow *f, int64_t address_in_file)
 {
-	uint64_t address = (uint64_t)address_in_file + f->reader->bias;
-	const struct hsnap_raw_variable *best = NULL;
-	for (size_t i = 0; i < f->reader->variables.num; i++) {
-		const struct hsnap_raw_variable *v = &f->reader->variables.items[i];
-		if (!v->thread_local_ && v->address <= address && (!best || v->address > best->address))
-			best = v;
-	}
-	if (!best)
+	struct last_global last = { .address = (uint64_t)address_in_file + f->reader->bias };
+	hsnap_globals_see(f->reader, see_global, &last);
+	if (!last.any)
 		return (struct hsnap_follow_value){ 0 };
-	uint64_t offset = address - best->address;
-	uint32_t type = hsnap_table_type(f->reader, best->type);
-	if (offset >= hsnap_table_size(f->reader, type))
+	uint64_t offset = last.address - last.found.address, size = last.found.size;
+	uint32_t type = hsnap_table_type(f->reader, last.found.type);
+	if ((size && offset >= size) || last.found.into + offset >= hsnap_table_size(f->reader, type))
 		return (struct hsnap_follow_value){ 0 };
-	return (struct hsnap_follow_value){ .into = type, .offset = (int64_t)offset, .address = true };
+	return (struct hsnap_follow_value){ .into = type, .offset = (int64_t)(last.found.into + offset), .address = true };
 }
 
 /*

@@ -42,14 +42,50 @@ static void complete_variable(struct hsnap_reader *reader, struct hsnap_raw_vari
 	}
 }
 
+/* The address in the process of what is there; false: nothing is. */
+static bool settle_address(const struct hsnap_reader *reader, bool thread_local_, uint64_t *address)
+{
+	const struct hsnap_elf *program = reader->program;
+	if (!thread_local_) {
+		/* What the linker threw away has address 0, or a small one. */
+		bool there = hsnap_elf_writable(program, *address);
+		*address += reader->bias;
+		return there;
+	}
+	/* gcc -gsplit-dwarf has the linker write where the variable's first value lies, not its offset. */
+	uint64_t into = *address - program->tls_address;
+	if (*address >= program->tls_size && into < program->tls_size)
+		*address = into;
+	return true;
+}
+
 /* Where it lies, by libdwarf: of the most it is clear before that there is no such place. */
 static bool fixed_place(struct hsnap_walk *walk, hsnap_die_key key, struct hsnap_raw_variable *variable)
 {
+	struct hsnap_reader *reader = walk->reader;
 	struct hsnap_dies *dies = walk->scan->file.dies;
+	struct hsnap_fixed_place place;
 	Dwarf_Die die = hsnap_die_at(dies, key);
-	bool ok = die && hsnap_die_fixed_place(dies, die, &variable->address, &variable->thread_local_);
+	bool ok = die && hsnap_die_fixed_place(dies, die, &place);
 	hsnap_die_free(die);
-	return ok;
+	if (!ok)
+		return false;
+	variable->thread_local_ = place.thread_local_;
+	variable->address = place.pieces[0].address;
+	if (!place.pieces[0].size)
+		return settle_address(reader, place.thread_local_, &variable->address);
+	variable->first_piece = (uint32_t)reader->pieces.num;
+	for (uint32_t i = 0; i < place.num; i++) {
+		const struct hsnap_fixed_piece *from = &place.pieces[i];
+		struct hsnap_dpiece piece = { from->offset, from->size, from->address };
+		if (!settle_address(reader, place.thread_local_, &piece.address))
+			continue;
+		if (!hsnap_vec_push(&reader->pieces, piece))
+			return hsnap_table_no_memory(reader);
+		if (!variable->num_pieces++)
+			variable->address = piece.address;
+	}
+	return variable->num_pieces;
 }
 
 /* One without a place, that others may complete. */
@@ -92,19 +128,10 @@ void hsnap_walk_variable(struct hsnap_walk *walk, struct hsnap_entry *entry, con
 	}
 	if (!(facts.flags & HSNAP_DIE_FIXED_PLACE) || !fixed_place(walk, key, &variable))
 		return;
-	/* gcc -gsplit-dwarf has the linker write where the variable's first value lies, not its offset. */
-	uint64_t into = variable.address - reader->program->tls_address;
-	if (variable.thread_local_ && variable.address >= reader->program->tls_size && into < reader->program->tls_size)
-		variable.address = into;
 	hsnap_walk_declared(reader, key, &facts, &variable.file, &variable.line);
 	variable.completes = facts.specification ? facts.specification : facts.origin;
 	if (reader->indexed)
 		complete_variable(reader, &variable);
-	/* What the linker threw away has address 0, or a small one. */
-	if (!variable.thread_local_ && !hsnap_elf_writable(reader->program, variable.address))
-		return;
-	if (!variable.thread_local_)
-		variable.address += reader->bias;
 	if ((variable.name || variable.completes) && !hsnap_vec_push(&reader->variables, variable))
 		hsnap_table_no_memory(reader);
 }

@@ -31,7 +31,8 @@ static inline void check_symbols(const struct hsnap_symbols *s)
 	for (size_t i = 0; i < s->members.num; i++)
 		require(s->members.items[i].type < s->types.num);
 	for (size_t i = 0; i < s->variables.num; i++)
-		require(s->variables.items[i].type < s->types.num);
+		require(s->variables.items[i].type < s->types.num &&
+			(size_t)s->variables.items[i].first_piece + s->variables.items[i].num_pieces <= s->pieces.num);
 	for (size_t i = 0; i < s->aliases.num; i++)
 		require(s->aliases.items[i].opaque < s->types.num && s->aliases.items[i].type < s->types.num);
 	for (size_t i = 0; i < s->landings.num; i++)

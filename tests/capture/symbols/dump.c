@@ -89,6 +89,10 @@ static void print_all(const struct hsnap_symbols *s)
 		printf("variable %s%s%s %s%lx at %s%s ", text(s, v->function), v->function ? "/" : "", text(s, v->name),
 		       v->thread_local_ ? "tls " : "", v->address, text(s, v->source), v->external ? "" : " static");
 		print_type(s, v->type);
+		for (uint32_t p = 0; p < v->num_pieces; p++) {
+			const struct hsnap_dpiece *piece = &s->pieces.items[v->first_piece + p];
+			printf(", %lu+%lu at %lx", piece->offset, piece->size, piece->address);
+		}
 		printf("\n");
 	}
 	for (size_t i = 0; i < s->vtables.num; i++)

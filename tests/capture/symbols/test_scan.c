@@ -28,6 +28,7 @@ static const struct {
 	{ "shapes-gcc4-O0", 150 },     { "shapes-gcc4-types", 150 }, { "shapes-gcc5-types", 150 }, { "shapes-gcc5-wide", 150 },
 	{ "shapes-gcc-gz", 150 },      { "shapes-clang4", 150 },     { "shapes-clang5", 150 },     { "classes-gcc5-types", 6000 },
 	{ "classes-clang4-O0", 1000 }, { "classes-clang5-O2", 1000 }, { "sites-c++-gcc-O2", 9000 }, { "sites-c++-clang-O2", 1000 },
+	{ "pieces", 39 },              { "taken-apart", 15 },
 	{ "/lib/x86_64-linux-gnu/libc.so.6", 400000 },
 	{ "/usr/bin/python3.11", 300000 },
 	{ "/usr/lib/x86_64-linux-gnu/liblua5.4.so.0", 10000 },

@@ -158,10 +158,16 @@ static void read_count(struct hsnap_dies *dies, Dwarf_Attribute attribute, unsig
 static bool is_fixed_operator(uint8_t op)
 {
 	return op == DW_OP_addr || op == DW_OP_addrx || op == DW_OP_const4u || op == DW_OP_const8u ||
-	       op == DW_OP_constx || op == DW_OP_GNU_addr_index || op == DW_OP_GNU_const_index;
+	       op == DW_OP_constx || op == DW_OP_GNU_addr_index || op == DW_OP_GNU_const_index || op == DW_OP_piece;
 }
 
-/* Could this location be a fixed place?  The first operator tells. */
+/* A value, behind which there may be pieces with a place. */
+static bool is_value(uint8_t op)
+{
+	return (op >= DW_OP_lit0 && op <= DW_OP_lit31) || op == DW_OP_constu || op == DW_OP_consts || op == DW_OP_implicit_value;
+}
+
+/* Could this location be a fixed place, or several?  The first operator tells. */
 static bool names_fixed_place(struct hsnap_dies *dies, Dwarf_Attribute attribute, unsigned form)
 {
 	Dwarf_Unsigned len = 0;
@@ -171,7 +177,8 @@ static bool names_fixed_place(struct hsnap_dies *dies, Dwarf_Attribute attribute
 		return form == DW_FORM_block1 || form == DW_FORM_block;
 	if (!good(dies, dwarf_formexprloc(attribute, &len, &at, &error), error) || !len)
 		return false;
-	return is_fixed_operator(*(const uint8_t *)at);
+	uint8_t op = *(const uint8_t *)at;
+	return is_fixed_operator(op) || (is_value(op) && len >= 8);
 }
 
 static void read_attribute(struct hsnap_dies *dies, Dwarf_Die die, Dwarf_Attribute attribute,

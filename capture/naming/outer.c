@@ -268,6 +268,20 @@ static bool has_all(const struct hsnap_work *work, hsnap_dtype_id type, const st
 	return true;
 }
 
+/* A struct without a name to which no pointer leads is that of variables: no code can make or use one in a block. */
+static bool is_of_variables(const struct hsnap_work *work, hsnap_dtype_id type)
+{
+	if (hsnap_dtype(work->symbols, type)->name)
+		return false;
+	for (hsnap_dtype_id other = 1; other < work->symbols->types.num; other++) {
+		const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, other);
+		if (dtype->kind == HSNAP_DTYPE_POINTER && work->plans.same[dtype->target] == type)
+			return false;
+	}
+	return true;
+}
+
+/* One that fits but can be in no block still makes it doubtful which it is. */
 static void find_candidates(struct outer *outer)
 {
 	struct hsnap_work *work = outer->work;
@@ -283,7 +297,7 @@ static void find_candidates(struct outer *outer)
 			if (hsnap_fit(work, place->block, type) != HSNAP_FORM_ONE)
 				continue;
 			place->fitting++;
-			place->outer = type;
+			place->outer = place->fitting == 1 && is_of_variables(work, type) ? 0 : type;
 		}
 	}
 }

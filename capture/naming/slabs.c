@@ -30,7 +30,7 @@ struct slabs {
 	struct hsnap_work *work;
 	uint8_t *counts; /* parts of each block, up to FEW_ITEMS */
 	struct hsnap_vec(uint32_t) order; /* parts of blocks with enough of them, by address */
-	struct hsnap_keymap outer; /* {type, size} → a type of that size at most has it as a part */
+	struct hsnap_keymap outer; /* {type, size} → a type of that size at most has it as a part; 0: any begins with it */
 };
 
 static void slabs_deinit(struct slabs *slabs)
@@ -177,7 +177,19 @@ static bool has_outer(const struct hsnap_work *work, hsnap_dtype_id type, uint64
 	return false;
 }
 
-/* The same, asked once. */
+/* Does a larger type begin with it?  Then a pointer to it may be one to any of those. */
+static bool begins_other(const struct hsnap_work *work, hsnap_dtype_id type)
+{
+	uint64_t size = hsnap_dtype(work->symbols, type)->size;
+	for (hsnap_dtype_id outer = 1; outer < work->symbols->types.num; outer++) {
+		const struct hsnap_dtype *dtype = hsnap_dtype(work->symbols, outer);
+		if (dtype->kind == HSNAP_DTYPE_STRUCT && dtype->size > size && hsnap_starts_with(&work->plans, outer, type))
+			return true;
+	}
+	return false;
+}
+
+/* The same, asked once: of types of `stride` bytes at most, or 0: of those that begin with it. */
 static bool may_be_part(struct slabs *slabs, hsnap_dtype_id type, uint64_t stride, bool *ret)
 {
 	bool is_new;
@@ -185,7 +197,7 @@ static bool may_be_part(struct slabs *slabs, hsnap_dtype_id type, uint64_t strid
 	if (!known)
 		return false;
 	if (is_new)
-		*known = has_outer(slabs->work, type, stride);
+		*known = stride ? has_outer(slabs->work, type, stride) : begins_other(slabs->work, type);
 	*ret = *known;
 	return true;
 }
@@ -209,6 +221,24 @@ static uint64_t stride_of(const struct group *group, const struct kind *kind)
 	return 0;
 }
 
+/* At no less than two of three places: what is twice as large, or more, does not fit between them. */
+static bool is_dense(const struct kind *kind, uint64_t stride)
+{
+	return ((kind->last - kind->first) / stride + 1) * 2 <= (uint64_t)kind->num * 3;
+}
+
+/* Is the item rather something larger, of which the kind's type is a part?  false: out of memory. */
+static bool may_be_larger(struct slabs *slabs, const struct group *group, const struct kind *kind, uint64_t stride, bool *ret)
+{
+	uint64_t size = hsnap_dtype(group->work->symbols, kind->type)->size;
+	*ret = false;
+	if (!stride || is_flexible(group, kind->type))
+		return true;
+	if (stride >= size + 8 && !may_be_part(slabs, kind->type, stride, ret))
+		return false;
+	return *ret || is_dense(kind, stride) || may_be_part(slabs, kind->type, 0, ret);
+}
+
 /*
  * The kind that the block is a pool of, as it seems: the largest, since the others may be parts of it.
  * false: out of memory.
@@ -221,7 +251,7 @@ static bool choose(struct slabs *slabs, const struct group *group, const struct 
 		const struct kind *kind = &group->kinds[k];
 		uint64_t stride = stride_of(group, kind), size = hsnap_dtype(symbols, kind->type)->size;
 		bool part = false;
-		if (stride >= size + 8 && !is_flexible(group, kind->type) && !may_be_part(slabs, kind->type, stride, &part))
+		if (!may_be_larger(slabs, group, kind, stride, &part))
 			return false;
 		if (stride && !part && (!*ret || size > hsnap_dtype(symbols, (*ret)->type)->size))
 			*ret = kind;

@@ -93,6 +93,7 @@ struct list {
 	unsigned wild;          /* so many have a name that leads nowhere */
 	bool rival;             /* another type has a node there: of 72 bytes */
 	bool twin;              /* likewise, of 64 */
+	bool unnamed, pointed;  /* Item has no name; a pointer to one is there in the program */
 	const char *rows;
 };
 
@@ -102,8 +103,10 @@ static void make_items(struct world *w, const struct list *list)
 	struct basics t = make_basics(w);
 	hsnap_dtype_id link = world_type(w, "Link", STRUCT, 16), pointer = world_pointer(w, link);
 	MEMBERS(w, link, { "next", 0, pointer }, { "prev", 8, pointer });
-	hsnap_dtype_id item = world_type(w, "Item", STRUCT, 64);
+	hsnap_dtype_id item = world_type(w, list->unnamed ? "" : "Item", STRUCT, 64);
 	MEMBERS(w, item, { "id", 0, t.number }, { "name", 8, t.byte_pointer }, { "link", 16, link });
+	if (list->pointed)
+		world_pointer(w, item);
 	if (list->rival || list->twin) {
 		hsnap_dtype_id rival = world_type(w, "Rival", STRUCT, list->twin ? 64 : 72);
 		MEMBERS(w, rival, { "id", 0, t.number }, { "link", 16, link });
@@ -151,6 +154,19 @@ Test(inferred, a_node_in_the_middle_tells_what_it_is_the_middle_of)
 		cr_expect_eq(found ? 6 : 0, rows[i].items, "%s: %s", rows[i].name, w->text);
 		cr_expect_eq(strstr(w->text, " Item ") || strstr(w->text, " Rival "), !!rows[i].items, "%s: %s",
 			     rows[i].name, w->text);
+		world_destroy(w);
+	}
+}
+
+/* Static data of a generated file has one struct after the other, which are of any size. */
+Test(inferred, what_only_variables_have_is_in_no_block)
+{
+	for (int pointed = 0; pointed < 2; pointed++) {
+		const struct list list = { .num = 6, .block = 64, .offset = 16, .unnamed = true, .pointed = pointed };
+		struct world *w = world_create();
+		make_items(w, &list);
+		world_name(w);
+		cr_expect_eq(!!strstr(world_rows(w), "6 anonymous struct"), pointed, "%d: %s", pointed, w->text);
 		world_destroy(w);
 	}
 }

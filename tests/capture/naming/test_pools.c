@@ -15,6 +15,7 @@ struct row {
 	const char *places;      /* offsets in the page of the items that pointers lead to */
 	const char *others;      /* likewise of objects of another type of the same size */
 	const char *rows;        /* of the page */
+	bool base;               /* a larger type begins with an item */
 };
 
 static const struct row rows[] = {
@@ -34,6 +35,10 @@ static const struct row rows[] = {
 	{ "flexible, as far apart as the class has it", 16, 1024, true, "0 96 192 288", "", "pool of item in g_items[*]" },
 	{ "flexible, but few of many", 16, 4096, true, "0 1056 2016 3936", "", "4096 bytes in g_items[*]" },
 	{ "flexible, of all sizes", 16, 1048, true, "0 32 40 96 184 200 240 320", "", "1048 bytes in g_items[*]" },
+	{ "small, here and there", 16, 1048, false, "0 64 128 256", "", "pool of item in g_items[*]" },
+	{ "what others begin with, here and there", 16, 1048, false, "0 64 128 256", "", "1048 bytes in g_items[*]", true },
+	{ "what others begin with, at every other place", 16, 1048, false, "0 32 64 96 128", "", "1048 bytes in g_items[*]", true },
+	{ "what others begin with, side by side", 16, 1048, false, "0 16 48 64", "", "pool of item in g_items[*]", true },
 };
 
 ParameterizedTestParameters(pools, found)
@@ -61,6 +66,8 @@ ParameterizedTest(size_t *number, pools, found)
 	hsnap_dtype_id tail = world_array(w, t.byte, 0);
 	MEMBERS(w, item, { "num", 0, t.number }, { "owner", 8, t.node_pointer }, { "bytes", row->item, tail });
 	MEMBERS(w, other, { "owner", 0, t.node_pointer }, { "num", 8, t.number });
+	if (row->base)
+		MEMBERS(w, world_type(w, "larger", STRUCT, row->item + 16), { "item", 0, item }, { "more", row->item, t.number });
 	w->symbols.types.items[item].flags = row->flexible ? HSNAP_DTYPE_FLEXIBLE : 0;
 	world_variable(w, "g_items", WORLD_DATA, world_array(w, world_pointer(w, item), 16));
 	world_variable(w, "g_others", WORLD_DATA + 128, world_array(w, world_pointer(w, other), 16));

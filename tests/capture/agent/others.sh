@@ -151,6 +151,13 @@ tools)
 	have tar tar && same "tar, xz, zstd, gzip" sh -c 'seq 60000 >f; tar --mtime=@0 --owner=0 --group=0 -c f >f.tar; for c in gzip\ -n xz\ -T2 zstd\ -qT2; do $c <f.tar | md5sum; done; xz <f.tar | xz -d | cmp - f.tar && rm f f.tar'
 	have openssl openssl && same "openssl" sh -c 'seq 50000 >f; openssl dgst -sha3-256 f; openssl enc -aes-256-cbc -pbkdf2 -S 0102030405060708 -pass pass:x -in f | openssl enc -d -aes-256-cbc -pbkdf2 -S 0102030405060708 -pass pass:x | md5sum; openssl list -digest-algorithms | wc -l'
 	have gdb gdb && same "gdb -batch" gdb -nx -batch -ex 'info functions ^malloc$' -ex 'disassemble main' -ex 'info line 1' "$FIXTURES/bookstore/bookstore"
+	have gdb gdb && same "gdb: a program under it" sh -c 'gdb -nx -batch -ex "break malloc" -ex run -ex delete -ex continue -ex "print \$_exitcode" --args true | sed "s/process [0-9]*/process/"'
+	have strace strace && same "strace -f" strace -f -o /dev/null sh -c 'ls / | sort | head -n 2; exit 0'
+	# Sandboxes of their own: a filter of libseccomp's, and one that a program is started in
+	have man man && printf '.TH A 1\n.SH NAME\na \\- b\n' >a.1 && same "man, which filters its system calls" man -l "$work/a.1"
+	have bwrap bwrap && [ "$(id -u)" -eq 0 ] && same "bwrap" bwrap --ro-bind / / --proc /proc --dev /dev --unshare-pid -- sh -c 'seq 2000 | sort -r | head -n 2'
+	have qemu qemu-system-x86_64 && all "qemu-system-x86_64 -sandbox on" && same "qemu-system-x86_64 -sandbox on" sh -c '{ sleep 2; echo info version; sleep 1; echo quit; } |
+		qemu-system-x86_64 -sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny -display none -m 64 -accel tcg -S -monitor stdio | grep -a "^[0-9]"'
 	have qemu-user qemu-x86_64 && have qemu-user busybox && same "qemu-x86_64: busybox" qemu-x86_64 "$(command -v busybox)" sh -c 'i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); s=$s.$i; done; echo "$s" | md5sum; seq 5000 | sort -r | head -n 3'
 	have curl curl && same "curl" curl -sS "file://$(realpath "$(command -v curl)")" -o f --write-out "%{size_download}\n"
 	have make make && same "make -j" sh -c 'printf "all: %s\n%%: ; @echo \$@ >\$@\n" "$(seq -s " " 60)" >Makefile; make -sj3 && cat $(seq 60) | md5sum; rm -f *'

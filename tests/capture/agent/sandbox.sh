@@ -15,7 +15,7 @@ wrong() {
 }
 
 for row in 'strict least kill' 'prctl least kill' 'prctl least trap' 'prctl least errno' 'prctl brk kill' 'prctl brk errno' \
-	'prctl malloc kill' 'prctl threads kill' 'prctl threads errno' 'syscall least kill' 'syscall brk trap' \
+	'prctl files kill' 'prctl malloc kill' 'prctl threads kill' 'prctl threads errno' 'syscall least kill' 'syscall brk trap' \
 	'syscall threads kill'; do
 	# shellcheck disable=SC2086
 	bare=$("$sandboxed" $row 2>&1; echo "exit $?")

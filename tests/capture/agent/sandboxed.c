@@ -4,7 +4,8 @@
  * allocate by some thousand call stacks, and say what came of it.
  *
  * HOW: prctl, syscall, strict (no filter: read, write, exit).  DO: kill, trap, errno.
- * WHAT: least (read, write, exit), brk, malloc (all that glibc's malloc calls), threads (and what a thread needs).
+ * WHAT: least (read, write, exit), brk, files (and mmap of files), malloc (all that glibc's malloc calls), threads
+ * (and what a thread needs).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,30 +30,45 @@
 
 static void *blocks[BLOCKS * 4];
 
-/* Only these, in four steps, each with the ones before it. */
+enum { LEAST, BRK, FILES, MALLOC, THREADS };
+
+/* Only these, in steps, each with the ones before it. */
 static const struct {
 	unsigned step;
 	uint32_t number;
 } calls[] = {
-	{ 0, SYS_read }, { 0, SYS_write }, { 0, SYS_exit }, { 0, SYS_exit_group },
-	{ 1, SYS_brk },
-	{ 2, SYS_mmap }, { 2, SYS_munmap }, { 2, SYS_mremap }, { 2, SYS_madvise }, { 2, SYS_mprotect }, { 2, SYS_futex },
-	{ 3, SYS_clone }, { 3, SYS_clone3 }, { 3, SYS_set_robust_list }, { 3, SYS_rseq },
-	{ 3, SYS_rt_sigprocmask }, { 3, SYS_rt_sigaction },
+	{ LEAST, SYS_read }, { LEAST, SYS_write }, { LEAST, SYS_exit }, { LEAST, SYS_exit_group },
+	{ BRK, SYS_brk },
+	{ FILES, SYS_munmap },
+	{ MALLOC, SYS_mmap }, { MALLOC, SYS_mremap }, { MALLOC, SYS_madvise }, { MALLOC, SYS_mprotect }, { MALLOC, SYS_futex },
+	{ THREADS, SYS_clone }, { THREADS, SYS_clone3 }, { THREADS, SYS_set_robust_list }, { THREADS, SYS_rseq },
+	{ THREADS, SYS_rt_sigprocmask }, { THREADS, SYS_rt_sigaction },
 	/* A new arena asks how many processors there are */
-	{ 3, SYS_sched_getaffinity },
+	{ THREADS, SYS_sched_getaffinity },
 };
 #define NUM(array) (sizeof(array) / sizeof(*(array)))
 
 static int shut_in(const char *how, unsigned step, uint32_t otherwise)
 {
-	struct sock_filter code[2 * NUM(calls) + 4];
+	struct sock_filter code[2 * NUM(calls) + 16];
 	unsigned short n = 0;
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 	for (size_t i = 0; i < NUM(calls); i++) {
 		if (calls[i].step > step)
 			continue;
 		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i].number, 0, 1);
+		code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	/* Not of memory: what has no descriptor.  In a roundabout way, with all kinds of steps. */
+	if (step == FILES) {
+		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 8);
+		code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[4]));
+		code[n++] = (struct sock_filter)BPF_STMT(BPF_ST, 3);
+		code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_IMM, 1);
+		code[n++] = (struct sock_filter)BPF_STMT(BPF_MISC | BPF_TAX, 0);
+		code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_MEM, 3);
+		code[n++] = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_ADD | BPF_X, 0);
+		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0xffffffff, 0, 1);
 		code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	}
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, otherwise);
@@ -129,7 +145,7 @@ int main(int argc, char **argv)
 {
 	if (argc < 4)
 		return 2;
-	static const char *const steps[] = { "least", "brk", "malloc", "threads" };
+	static const char *const steps[] = { "least", "brk", "files", "malloc", "threads" };
 	unsigned step = 0;
 	while (strcmp(argv[2], steps[step]))
 		if (++step == NUM(steps))
@@ -147,13 +163,13 @@ int main(int argc, char **argv)
 		return 3;
 	}
 	unsigned got = allocate(64);
-	if (step >= 1)
+	if (step >= BRK)
 		got += allocate(160);
-	if (step >= 2)
+	if (step >= MALLOC)
 		got += realloc(malloc(1 << 20), 1 << 21) != NULL;
 	pthread_t thread;
 	void *of_thread = NULL;
-	if (step >= 3 && !pthread_create(&thread, NULL, in_thread, NULL) && !pthread_join(thread, &of_thread))
+	if (step >= THREADS && !pthread_create(&thread, NULL, in_thread, NULL) && !pthread_join(thread, &of_thread))
 		got += (unsigned)(uintptr_t)of_thread;
 	char text[128];
 	int len = snprintf(text, sizeof(text), "%u blocks%s%s\n", got, pin ? "" : "!", recorded());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pcs.h - one PC while it is answered for; private to pcs.c and result.c. */
+/* pcs.h - one PC while it is answered for; private to pcs.c, scopes.c and result.c. */
 #ifndef HSNAP_CAPTURE_SYMBOLS_PCS_H
 #define HSNAP_CAPTURE_SYMBOLS_PCS_H
 

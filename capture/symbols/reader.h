@@ -5,6 +5,7 @@
  * All of this runs in the confined child.  A reader works through one module:
  *   index.c   walks the units (scan.h): types as written (types.c), variables (variables.c), functions, code ranges
  *   pcs.c     answers for the PCs that were asked
+ *   scopes.c  tells what variables are there
  *   unify.c   finds the definitions of declarations, merges copies (refine.c), writes the types out (typeout.c)
  *   symtab.c  what only the symbol table knows
  */
@@ -172,7 +173,7 @@ struct hsnap_reader {
 	Dwarf_Signed num_cies, num_fdes;
 	bool cfi_tried;
 
-	struct hsnap_origin origins[4096];  /* pcs.c's, by a hash of the key */
+	struct hsnap_origin origins[4096];  /* scopes.c's, by a hash of the key */
 	const struct hsnap_unit_code *code; /* of the unit that is answered for: pcs.c */
 	struct hsnap_vec(struct hsnap_plt_slot) plt; /* in order of address, once somebody asked: plt.c */
 	bool plt_tried;

@@ -172,17 +172,37 @@ void hsnap_symtab_name(struct hsnap_reader *reader, const struct hsnap_ask *asks
 
 /* --- functions that the linker has made one of (--icf) --- */
 
-/* Have several functions the code at the address?  In C other names are mostly aliases of one. */
-static bool is_folded(const struct symbols *functions, uint64_t address)
+/* Does the code that begins there stand in the debug info of several units? */
+static bool is_of_units(const struct hsnap_reader *reader, uint64_t address)
+{
+	size_t at = hsnap_first(reader->ranges.num, i, reader->ranges.items[i].low >= address);
+	const struct hsnap_raw_range *items = reader->ranges.items;
+	return at + 1 < reader->ranges.num && items[at].low == address && items[at + 1].low == address &&
+	       items[at].unit != items[at + 1].unit;
+}
+
+static bool is_mangled(const char *name)
+{
+	return !strncmp(name, "_Z", 2);
+}
+
+/*
+ * Have several functions the code at the address?  In C other names are mostly aliases of one, which stand in the debug
+ * info of one unit.
+ */
+static bool is_folded(const struct hsnap_reader *reader, const struct symbols *functions, uint64_t address)
 {
 	const struct symbol *symbol = find_symbol(functions, address);
 	if (!symbol)
 		return false;
 	size_t first = hsnap_first(functions->num, i, functions->items[i].address >= symbol->address);
-	for (size_t i = first; i < functions->num && functions->items[i].address == symbol->address; i++)
-		if (!strncmp(functions->items[i].name, "_Z", 2) && !strncmp(symbol->name, "_Z", 2) &&
-		    !hsnap_symtab_same_function(functions->items[i].name, symbol->name))
+	for (size_t i = first; i < functions->num && functions->items[i].address == symbol->address; i++) {
+		const char *name = functions->items[i].name;
+		bool cxx = is_mangled(name) && is_mangled(symbol->name);
+		if (cxx ? !hsnap_symtab_same_function(name, symbol->name)
+			: strcmp(name, symbol->name) && is_of_units(reader, symbol->address))
 			return true;
+	}
 	return false;
 }
 
@@ -194,7 +214,7 @@ void hsnap_symtab_doubt(struct hsnap_reader *reader, const struct hsnap_ask *ask
 		list_symbols(reader, &functions, NULL);
 	for (size_t i = 0; i < num_asks && functions.num; i++) {
 		struct hsnap_dpc *pc = &out->pcs.items[i];
-		if (!is_folded(&functions, asks[i].pc - reader->bias - !(asks[i].what & HSNAP_ASK_EXACT)))
+		if (!is_folded(reader, &functions, asks[i].pc - reader->bias - !(asks[i].what & HSNAP_ASK_EXACT)))
 			continue;
 		pc->num_results = pc->num_locals = 0;
 		for (uint32_t f = 0; f < pc->num_frames; f++)

@@ -66,11 +66,16 @@ looked_at() {
 	check "$looked: diff" "$HEAPSNAP" diff --allow-partial 1.snap 2.snap
 	check "$looked: show" "$HEAPSNAP" show --allow-partial 2.snap
 	[ "$1" = glibc ] || return
-	check "$looked: the agent records it" sh -c '"$0" show --allow-partial --json 2.snap | jq -e ".snapshot.source == \"agent\""' "$HEAPSNAP"
-	"$HEAPSNAP" take --allow-partial --allocator=glibc -p "$looked_pid" -o walk.snap >take.out 2>&1 || { fail "$looked: take --allocator=glibc" take.out; return; }
-	"$HEAPSNAP" take --allow-partial --allocator=agent -p "$looked_pid" -o agent.snap >take.out 2>&1 || { fail "$looked: take --allocator=agent" take.out; return; }
-	check "$looked: its records are of as many blocks as a walk finds" sh -c 'for f in walk agent; do "$0" show --allow-partial --json $f.snap; done |
-		jq -s --argjson threads "$1" "map(.snapshot.heap_count) | ., if (.[0] - .[1] | fabs) <= 3 * \$threads then empty else error(\"too far\") end"' "$HEAPSNAP" "$2"
+	check "$looked: the agent records it" sh -c '"$0" show --allow-partial --json 2.snap |
+		jq -e ".snapshot.source == \"agent\""' "$HEAPSNAP"
+	"$HEAPSNAP" take --allow-partial --allocator=glibc -p "$looked_pid" -o walk.snap >take.out 2>&1 ||
+		{ fail "$looked: take --allocator=glibc" take.out; return; }
+	"$HEAPSNAP" take --allow-partial --allocator=agent -p "$looked_pid" -o agent.snap >take.out 2>&1 ||
+		{ fail "$looked: take --allocator=agent" take.out; return; }
+	check "$looked: its records are of as many blocks as a walk finds" sh -c 'for f in walk agent;
+		do "$0" show --allow-partial --json $f.snap; done |
+		jq -s --argjson threads "$1" "map(.snapshot.heap_count) | ., if (.[0] - .[1] |
+			fabs) <= 3 * \$threads then empty else error(\"too far\") end"' "$HEAPSNAP" "$2"
 }
 
 # user_of FOLDER - $as_user runs a command as somebody who has no rights, to whom it then belongs.
@@ -104,7 +109,8 @@ languages)
 		my @t = map { my $n = $_; threads->create(sub { my %h; $h{$_ x 3} = "v" x $_ for 1 .. 400 * $n; scalar keys %h }) } 1 .. 4;
 		print join(",", map { $_->join } @t), "\n"'
 	exits=9
-	have "python3.11" /usr/bin/python3.11 && same "python3.11: threads, processes, ctypes" env PYTHONHASHSEED=1 /usr/bin/python3.11 -c '
+	have "python3.11" /usr/bin/python3.11 &&
+		same "python3.11: threads, processes, ctypes" env PYTHONHASHSEED=1 /usr/bin/python3.11 -c '
 import ctypes, json, subprocess, sys, threading, multiprocessing, zlib, hashlib
 def work(n): return zlib.crc32(json.dumps({str(i): [i] * (n % 7) for i in range(n)}).encode())
 got = [None] * 20
@@ -114,7 +120,8 @@ threads = [threading.Thread(target=thread, args=(n,)) for n in range(20)]
 print(got)
 with multiprocessing.get_context("fork").Pool(3) as pool: print(pool.map(work, range(100, 120)))
 libc = ctypes.CDLL(None); libc.malloc.restype = ctypes.c_void_p; libc.malloc_usable_size.argtypes = [ctypes.c_void_p]
-block = libc.malloc(ctypes.c_size_t(1000)); ctypes.memset(block, 7, libc.malloc_usable_size(block)); libc.free(ctypes.c_void_p(block))
+block = libc.malloc(ctypes.c_size_t(1000)); ctypes.memset(block, 7, libc.malloc_usable_size(block))
+libc.free(ctypes.c_void_p(block))
 print(subprocess.run([sys.executable, "-c", "print(sum(map(len, [str(i) for i in range(9999)])))"], capture_output=True).stdout)
 sys.exit(9)'
 	exits=0
@@ -129,42 +136,62 @@ sys.exit(9)'
 		local t = {} for i = 1, 60000 do t[i] = ("%d:%x"):format(i, i * 2654435761 % 4294967296) end
 		table.sort(t) local s = table.concat(t):gsub("%x%x:", "<%0>") collectgarbage() print(#s, s:sub(1000, 1040))'
 	echo 'set d {}; for {set i 0} {$i < 20000} {incr i} {dict set d k$i [string repeat x [expr {$i % 30}]]}
-		puts [dict size $d]; puts [string length [regsub -all {k([0-9])} $d {<\1>}]]; interp create a; puts [a eval {info patchlevel}]' >script.tcl
+		puts [dict size $d]; puts [string length [regsub -all {k([0-9])} $d {<\1>}]]; interp create a;
+			puts [a eval {info patchlevel}]' >script.tcl
 	have tcl tclsh && same "tclsh" tclsh "$work/script.tcl"
 	exits=6
 	have bash bash && same "bash: arrays, coprocesses, subshells" bash -c '
 		declare -A a; for i in {1..2000}; do a[k$i]=${i}$((i * i)); done; for k in "${!a[@]}"; do s=$((s + ${#a[$k]})); done; echo $s
-		coproc cat; echo through >&${COPROC[1]}; read -r line <&${COPROC[0]}; echo "$line"; x=$(for i in {1..200}; do (echo $i); done); echo "${x//[0-9]/n}" | md5sum
+		coproc cat; echo through >&${COPROC[1]}; read -r line <&${COPROC[0]}; echo "$line"; x=$(for i in {1..200};
+			do (echo $i); done); echo "${x//[0-9]/n}" | md5sum
 		mapfile -t m < <(seq 20000); echo ${#m[@]}; exit 6'
 	exits=0
-	[ -x /bin/dash ] && same "dash" dash -c 'i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); v=$v.$i; done; echo ${#v} $(echo "$v" | cksum)'
-	have awk awk && same "awk" awk 'BEGIN { for (i = 0; i < 90000; i++) n[i % 977 "x" i] = i; for (k in n) s += length(k) * n[k]; print s }'
-	have emacs emacs && same "emacs -batch" emacs -Q -batch --eval '(progn (dotimes (i 30000) (insert (format "%d line %x\n" i (* i i)))) (sort-lines nil (point-min) (point-max))
-		(goto-char (point-min)) (while (re-search-forward "line \\([0-9]+\\)" nil t) (replace-match "<\\1>")) (garbage-collect) (princ (secure-hash (quote sha1) (buffer-string))))'
-	have vim vim && same "vim -es" sh -c 'seq 20000 >f; vim -u NONE -N -i NONE -es -c "%s/\(.\)\(.\)/\2\1/" -c "sort" -c "g/99/d" -c "wq" f; sha1sum f'
+	[ -x /bin/dash ] && same "dash" dash -c 'i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); v=$v.$i; done;
+		echo ${#v} $(echo "$v" | cksum)'
+	have awk awk && same "awk" awk 'BEGIN { for (i = 0; i < 90000; i++) n[i % 977 "x" i] = i;
+		for (k in n) s += length(k) * n[k]; print s }'
+	have emacs emacs && same "emacs -batch" emacs -Q -batch --eval '(progn (dotimes (i 30000)
+		(insert (format "%d line %x\n" i (* i i)))) (sort-lines nil (point-min) (point-max))
+		(goto-char (point-min)) (while (re-search-forward "line \\([0-9]+\\)" nil t) (replace-match "<\\1>"))
+			(garbage-collect) (princ (secure-hash (quote sha1) (buffer-string))))'
+	have vim vim && same "vim -es" sh -c 'seq 20000 >f;
+		vim -u NONE -N -i NONE -es -c "%s/\(.\)\(.\)/\2\1/" -c "sort" -c "g/99/d" -c "wq" f; sha1sum f'
 	;;
 tools)
-	have sqlite3 sqlite3 && same "sqlite3" sqlite3 db 'create table t(a integer primary key, b text, c real); with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
-		insert into t select i, printf("%x", i * 2654435761), i / 7.0 from n; create index x on t(b); delete from t where a % 3 = 0; vacuum;
+	have sqlite3 sqlite3 && same "sqlite3" sqlite3 db 'create table t(a integer primary key, b text, c real);
+		with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
+		insert into t select i, printf("%x", i * 2654435761), i / 7.0 from n; create index x on t(b);
+			delete from t where a % 3 = 0; vacuum;
 		select count(*), sum(c), group_concat(b) from (select * from t order by b desc limit 200); pragma integrity_check;'
 	have sort sort && same "sort" sh -c 'seq 30000 | sort -R --random-source=/bin/sh | sort -S 100K --parallel=4 -k1.2 | md5sum'
-	have tar tar && same "tar, xz, zstd, gzip" sh -c 'seq 60000 >f; tar --mtime=@0 --owner=0 --group=0 -c f >f.tar; for c in gzip\ -n xz\ -T2 zstd\ -qT2; do $c <f.tar | md5sum; done; xz <f.tar | xz -d | cmp - f.tar && rm f f.tar'
-	have openssl openssl && same "openssl" sh -c 'seq 50000 >f; openssl dgst -sha3-256 f; openssl enc -aes-256-cbc -pbkdf2 -S 0102030405060708 -pass pass:x -in f | openssl enc -d -aes-256-cbc -pbkdf2 -S 0102030405060708 -pass pass:x | md5sum; openssl list -digest-algorithms | wc -l'
+	have tar tar && same "tar, xz, zstd, gzip" sh -c 'seq 60000 >f; tar --mtime=@0 --owner=0 --group=0 -c f >f.tar;
+		for c in gzip\ -n xz\ -T2 zstd\ -qT2; do $c <f.tar | md5sum; done; xz <f.tar | xz -d | cmp - f.tar && rm f f.tar'
+	have openssl openssl && same "openssl" sh -c 'seq 50000 >f; openssl dgst -sha3-256 f;
+		openssl enc -aes-256-cbc -pbkdf2 -S 0102030405060708 -pass pass:x -in f |
+		openssl enc -d -aes-256-cbc -pbkdf2 -S 0102030405060708 -pass pass:x | md5sum; openssl list -digest-algorithms | wc -l'
 	have gdb gdb && same "gdb -batch" gdb -nx -batch -ex 'info functions ^malloc$' -ex 'disassemble main' -ex 'info line 1' "$FIXTURES/bookstore/bookstore"
 	have gdb gdb && same "gdb: a program under it" sh -c 'gdb -nx -batch -ex "break malloc" -ex run -ex delete -ex continue -ex "print \$_exitcode" --args true | sed "s/process [0-9]*/process/"'
 	have strace strace && same "strace -f" strace -f -o /dev/null sh -c 'ls / | sort | head -n 2; exit 0'
 	# Sandboxes of their own: a filter of libseccomp's, and one that a program is started in
 	have man man && printf '.TH A 1\n.SH NAME\na \\- b\n' >a.1 && same "man, which filters its system calls" man -l "$work/a.1"
-	have bwrap bwrap && [ "$(id -u)" -eq 0 ] && same "bwrap" bwrap --ro-bind / / --proc /proc --dev /dev --unshare-pid -- sh -c 'seq 2000 | sort -r | head -n 2'
-	have qemu qemu-system-x86_64 && all "qemu-system-x86_64 -sandbox on" && same "qemu-system-x86_64 -sandbox on" sh -c '{ sleep 2; echo info version; sleep 1; echo quit; } |
+	have bwrap bwrap && [ "$(id -u)" -eq 0 ] &&
+		same "bwrap" bwrap --ro-bind / / --proc /proc --dev /dev --unshare-pid -- sh -c 'seq 2000 | sort -r | head -n 2'
+	have qemu qemu-system-x86_64 && all "qemu-system-x86_64 -sandbox on" &&
+		same "qemu-system-x86_64 -sandbox on" sh -c '{ sleep 2; echo info version; sleep 1; echo quit; } |
 		qemu-system-x86_64 -sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny -display none -m 64 -accel tcg -S -monitor stdio | grep -a "^[0-9]"'
-	have qemu-user qemu-x86_64 && have qemu-user busybox && same "qemu-x86_64: busybox" qemu-x86_64 "$(command -v busybox)" sh -c 'i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); s=$s.$i; done; echo "$s" | md5sum; seq 5000 | sort -r | head -n 3'
+	have qemu-user qemu-x86_64 && have qemu-user busybox &&
+		same "qemu-x86_64: busybox" qemu-x86_64 "$(command -v busybox)" sh -c 'i=0; while [ $i -lt 2000 ]; do i=$((i + 1));
+		s=$s.$i; done; echo "$s" | md5sum; seq 5000 | sort -r | head -n 3'
 	have curl curl && same "curl" curl -sS "file://$(realpath "$(command -v curl)")" -o f --write-out "%{size_download}\n"
-	have make make && same "make -j" sh -c 'printf "all: %s\n%%: ; @echo \$@ >\$@\n" "$(seq -s " " 60)" >Makefile; make -sj3 && cat $(seq 60) | md5sum; rm -f *'
-	have ssh-keygen ssh-keygen && same "ssh-keygen" sh -c 'ssh-keygen -q -t ed25519 -N "" -f k && ssh-keygen -yf k | cut -c 1-20; rm -f k k.pub'
+	have make make && same "make -j" sh -c 'printf "all: %s\n%%: ; @echo \$@ >\$@\n" "$(seq -s " " 60)" >Makefile;
+		make -sj3 && cat $(seq 60) | md5sum; rm -f *'
+	have ssh-keygen ssh-keygen && same "ssh-keygen" sh -c 'ssh-keygen -q -t ed25519 -N "" -f k && ssh-keygen -yf k |
+		cut -c 1-20; rm -f k k.pub'
 	have bc bc && same "bc" sh -c 'echo "scale=900; 4*a(1)" | bc -l'
-	have xmllint xmllint && same "xmllint" sh -c '{ echo "<a>"; for i in $(seq 3000); do echo "<b c=\"$i\">$i</b>"; done; echo "</a>"; } | xmllint --format - | md5sum'
-	have nm nm && same "binutils" sh -c 'nm -DC /usr/lib/x86_64-linux-gnu/libstdc++.so.6 | md5sum; objdump -d --no-show-raw-insn /bin/true | md5sum; readelf -aW /bin/true | md5sum'
+	have xmllint xmllint && same "xmllint" sh -c '{ echo "<a>"; for i in $(seq 3000); do echo "<b c=\"$i\">$i</b>";
+		done; echo "</a>"; } | xmllint --format - | md5sum'
+	have nm nm && same "binutils" sh -c 'nm -DC /usr/lib/x86_64-linux-gnu/libstdc++.so.6 | md5sum;
+		objdump -d --no-show-raw-insn /bin/true | md5sum; readelf -aW /bin/true | md5sum'
 	;;
 git)
 	have git git && same "git: add, commit, branch, merge, gc, fsck, log" env GIT_CONFIG_NOSYSTEM=1 HOME=/none GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b \
@@ -177,7 +204,8 @@ git)
 		done
 		git checkout -qb other HEAD~5 && seq 77 >other && git add other && git commit -qm other && git merge -q -m merged main || exit 3
 		git gc -q --aggressive && git fsck --strict --full && git log --format="%H %T %s" --stat | md5sum && git rev-parse HEAD &&
-		git verify-pack -v .git/objects/pack/*.idx | sort | md5sum && git blame -s a | md5sum && git diff HEAD~3 | md5sum && git archive HEAD | md5sum
+		git verify-pack -v .git/objects/pack/*.idx | sort | md5sum && git blame -s a | md5sum && git diff HEAD~3 |
+			md5sum && git archive HEAD | md5sum
 		git grep -c 1000 | md5sum; git clone -q . ../copy && git -C ../copy rev-parse HEAD; rm -rf ../copy ../r'
 	;;
 compilers)
@@ -186,8 +214,10 @@ compilers)
 #include <stdlib.h>
 #include <string.h>
 struct node { struct node *next; char text[20]; };
-static struct node *push(struct node *head, int n) { struct node *x = malloc(sizeof(*x)); snprintf(x->text, sizeof(x->text), "%d", n); x->next = head; return x; }
-int main(void) { struct node *l = NULL; for (int i = 0; i < 100; i++) l = push(l, i); unsigned s = 0; for (; l; l = l->next) s += (unsigned)strlen(l->text); printf("%u\n", s); return 0; }
+static struct node *push(struct node *head, int n) { struct node *x = malloc(sizeof(*x));
+	snprintf(x->text, sizeof(x->text), "%d", n); x->next = head; return x; }
+int main(void) { struct node *l = NULL; for (int i = 0; i < 100; i++) l = push(l, i); unsigned s = 0; for (; l;
+	l = l->next) s += (unsigned)strlen(l->text); printf("%u\n", s); return 0; }
 X
 	cat >b.cc <<'X'
 #include <algorithm>
@@ -196,8 +226,10 @@ X
 #include <memory>
 #include <string>
 #include <vector>
-int main() { std::map<std::string, std::vector<std::shared_ptr<int>>> m; for (int i = 0; i < 100; i++) m[std::to_string(i % 7)].push_back(std::make_shared<int>(i));
-	int s = 0; for (auto &[k, v] : m) s += std::count_if(v.begin(), v.end(), [&](auto &p) { return *p % 3 == k[0] % 3; }); printf("%d\n", s); }
+int main() { std::map<std::string, std::vector<std::shared_ptr<int>>> m; for (int i = 0; i < 100;
+	i++) m[std::to_string(i % 7)].push_back(std::make_shared<int>(i));
+	int s = 0; for (auto &[k, v] : m) s += std::count_if(v.begin(), v.end(), [&](auto &p) { return *p % 3 == k[0] % 3;
+		}); printf("%d\n", s); }
 X
 	cat >c.cc <<'X'
 #include <iostream>
@@ -206,8 +238,10 @@ X
 #include <regex>
 #include <string>
 #include <vector>
-int main() { std::map<std::string, std::vector<std::shared_ptr<int>>> m; for (int i = 0; i < 100; i++) m[std::to_string(i % 7)].push_back(std::make_shared<int>(i));
-	std::regex r("([0-9])+"); int s = 0; for (auto &[k, v] : m) if (std::regex_match(k, r)) for (auto &p : v) s += *p; std::cout << s << std::endl; }
+int main() { std::map<std::string, std::vector<std::shared_ptr<int>>> m; for (int i = 0; i < 100;
+	i++) m[std::to_string(i % 7)].push_back(std::make_shared<int>(i));
+	std::regex r("([0-9])+"); int s = 0; for (auto &[k, v] : m) if (std::regex_match(k, r)) for (auto &p : v) s += *p;
+		std::cout << s << std::endl; }
 X
 	# The same paths, since they stand in what is made.
 	for compiler in "gcc a.c" "g++ b.cc" "clang a.c" "gcc a.c -flto" "g++ c.cc -g"; do
@@ -215,22 +249,28 @@ X
 		case $compiler in
 		clang* | *-*) all "$compiler" || continue ;;
 		esac
-		have "$compiler" "$1" && same "$compiler: the same object and program" sh -c 'compiler=$1 source=$2; shift 2; cp "../$source" . && $compiler "$@" -O2 -frandom-seed=1 -c "$source" -o o.o &&
+		have "$compiler" "$1" && same "$compiler: the same object and program" sh -c 'compiler=$1 source=$2; shift 2;
+			cp "../$source" . && $compiler "$@" -O2 -frandom-seed=1 -c "$source" -o o.o &&
 			$compiler "$@" -O2 -frandom-seed=1 o.o -o p && ./p' sh "$@"
 	done
 	;;
 cmake)
-	have cmake cmake && have cmake make && same "cmake: configure, build, test, install" sh -c 'mkdir s && printf "%s\n" "cmake_minimum_required(VERSION 3.20)" "project(p C)" "enable_testing()" "add_library(l STATIC l.c)" \
+	have cmake cmake && have cmake make && same "cmake: configure, build, test, install" sh -c 'mkdir s &&
+		printf "%s\n" "cmake_minimum_required(VERSION 3.20)" "project(p C)" "enable_testing()" "add_library(l STATIC l.c)" \
 		"add_executable(p p.c)" "target_link_libraries(p l)" "add_test(NAME t COMMAND p)" "install(TARGETS p)" >s/CMakeLists.txt && echo "int f(void) { return 0; }" >s/l.c && echo "int f(void); int main(void) { return f(); }" >s/p.c &&
-		cmake -S s -B b -DCMAKE_BUILD_TYPE=Release >log && cmake --build b >>log && (cd b && ctest) | sed "s/ *[0-9.]* sec//g" && cmake --install b --prefix i | md5sum && cat b/p | md5sum && md5sum i/bin/p; rm -rf b log'
+		cmake -S s -B b -DCMAKE_BUILD_TYPE=Release >log && cmake --build b >>log && (cd b && ctest) |
+			sed "s/ *[0-9.]* sec//g" && cmake --install b --prefix i | md5sum && cat b/p | md5sum && md5sum i/bin/p; rm -rf b log'
 	;;
 tests)
 	have "python's own tests" /usr/bin/python3.11 && all "python's own tests" || finish
-	[ -e /usr/lib/python3.11/test/test_ctypes ] || [ -e /usr/lib/python3.11/test/test_dict.py ] || { skip "python's own tests" "no libpython3.11-testsuite here"; finish; }
+	[ -e /usr/lib/python3.11/test/test_ctypes ] || [ -e /usr/lib/python3.11/test/test_dict.py ] ||
+		{ skip "python's own tests" "no libpython3.11-testsuite here"; finish; }
 	# What it says of itself in the end, without the times
 	for test in test_dict test_list test_json test_threading test_thread test_subprocess test_fork1 test_ctypes test_zlib test_mmap \
 		test_array test_gc test_weakref test_struct; do
-		same "python's $test" sh -c 'timeout 250 /usr/bin/python3.11 -m test -u none $0 >log 2>&1; status=$?; grep -E "^(Ran|OK|FAILED|FAIL:|ERROR:|Tests result|.* run no tests|.* test(s)? (OK|failed|skipped))" log | sed "s/ in [0-9.]*s$//"; rm -rf log; exit $status' $test
+		same "python's $test" sh -c 'timeout 250 /usr/bin/python3.11 -m test -u none $0 >log 2>&1; status=$?;
+			grep -E "^(Ran|OK|FAILED|FAIL:|ERROR:|Tests result|.* run no tests|.* test(s)? (OK|failed|skipped))" log |
+			sed "s/ in [0-9.]*s$//"; rm -rf log; exit $status' $test
 	done
 	;;
 redis)
@@ -275,7 +315,8 @@ nginx)
 daemon off; pid $work/nginx.pid; error_log $work/error.log; worker_processes 2;
 $([ "$(id -u)" -ne 0 ] || echo "user root root;")
 events { worker_connections 64; }
-http { access_log off; client_body_temp_path $work/t1; proxy_temp_path $work/t2; fastcgi_temp_path $work/t3; uwsgi_temp_path $work/t4; scgi_temp_path $work/t5;
+http { access_log off; client_body_temp_path $work/t1; proxy_temp_path $work/t2; fastcgi_temp_path $work/t3;
+	uwsgi_temp_path $work/t4; scgi_temp_path $work/t5;
 	gzip on; gzip_min_length 1; gzip_types *; server { listen unix:$work/nginx.sock; root $work; } }
 X
 	ask() { curl -sS --unix-socket "$work/nginx.sock" "$@" | md5sum; }
@@ -290,7 +331,8 @@ X
 			ask "http://localhost/index.html?[1-50]"
 			ask --compressed "http://localhost/index.html?[1-50]"
 			set -- $(workers)
-			[ $way = bare ] || { looked_at "nginx, worker" "$1" glibc; all "nginx, master" && looked_at "nginx, master" "$service" glibc; } >&3
+			[ $way = bare ] || { looked_at "nginx, worker" "$1" glibc; all "nginx, master" &&
+				looked_at "nginx, master" "$service" glibc; } >&3
 			kill -HUP "$service"
 			until_true sh -c 'set -- $(cat "/proc/$0/task/$0/children") "$1"; [ "$1" != "$3" ]' "$service" "$1"
 			ask "http://localhost/index.html?[1-100]"
@@ -356,7 +398,8 @@ if (!isMainThread) {
 	Promise.all(wanted).then(all => {
 		console.log(all.join('\n'), crypto.scryptSync('a', 'b', 32).toString('hex'));
 		zlib.brotliCompress(Buffer.alloc(1 << 20, 'abcde'), (e, b) => { console.log(e, b.length);
-			process.stdin.on('data', () => { console.log(Object.keys(Array.from({ length: 9999 }, (_, i) => 'k' + i)).length); process.exit(8); }); console.log('END'); });
+			process.stdin.on('data', () => { console.log(Object.keys(Array.from({ length: 9999 }, (_, i) => 'k' + i)).length);
+				process.exit(8); }); console.log('END'); });
 	});
 }
 X
@@ -381,8 +424,10 @@ import java.util.*; import java.util.concurrent.*; import java.util.zip.*; impor
 public class Program {
 	public static void main(String[] a) throws Exception {
 		ExecutorService pool = Executors.newFixedThreadPool(4); List<Future<Long>> all = new ArrayList<>();
-		for (int n = 0; n < 16; n++) { final int k = n; all.add(pool.submit(() -> { Map<String, Integer> m = new TreeMap<>(); for (int i = 0; i < 20000; i++) m.put("k" + i * k, i);
-			ByteBuffer direct = ByteBuffer.allocateDirect(1 << 20); CRC32 crc = new CRC32(); for (String s : m.keySet()) direct.put(s.getBytes()[0]); direct.flip(); crc.update(direct); return crc.getValue(); })); }
+		for (int n = 0; n < 16; n++) { final int k = n;
+			all.add(pool.submit(() -> { Map<String, Integer> m = new TreeMap<>(); for (int i = 0; i < 20000; i++) m.put("k" + i * k, i);
+			ByteBuffer direct = ByteBuffer.allocateDirect(1 << 20); CRC32 crc = new CRC32();
+				for (String s : m.keySet()) direct.put(s.getBytes()[0]); direct.flip(); crc.update(direct); return crc.getValue(); })); }
 		for (Future<Long> f : all) System.out.println(f.get());
 		pool.shutdown(); System.out.println("END"); System.in.read(); System.gc(); System.out.println("goes on"); System.exit(4);
 	}

@@ -227,6 +227,9 @@ struct hsnap_wire_directory {
 	struct hsnap_wire_counters shared; /* of threads that have no slot of their own; atomic */
 	uint64_t slot_segments[HSNAP_SLOT_SEGMENTS]; /* addresses, 0: not there */
 	uint64_t num_slots;
+	/* Threads of the parent that a forked child lost in the midst of what they did, at most: the kernel copies
+	 * page by page, so of each one block may be counted and not recorded, or the other way round. */
+	uint64_t forked_amid;
 
 	uint64_t num_unloads;
 	struct hsnap_wire_unload unloads[HSNAP_NUM_UNLOADS];

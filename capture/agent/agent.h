@@ -108,6 +108,9 @@ void hsnap_agent_note_heap(uintptr_t address);
 void hsnap_agent_note_main(uintptr_t address);
 /* false: the table is full; counted. */
 bool hsnap_agent_large_add(uintptr_t address, uint64_t requested, uint64_t site, unsigned epoch);
+/* A large block that found no place is counted, and no more once it is gone; false: there was none. */
+void hsnap_agent_large_lost(void);
+bool hsnap_agent_large_found(void);
 /* Take an entry out; false: it is not there. */
 bool hsnap_agent_large_take(uintptr_t address, uint64_t *ret_requested, uint64_t *ret_site);
 

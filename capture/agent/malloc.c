@@ -67,6 +67,8 @@ static inline __attribute__((always_inline)) void *resize(void *block, size_t si
 		hsnap_agent_restore(block, &old);
 		return NULL;
 	}
+	if (UNLIKELY(old.data))
+		hsnap_agent_put_data(moved, &old);
 	return hsnap_agent_record(moved, size, frame);
 }
 

@@ -124,8 +124,22 @@ bool hsnap_agent_large_add(uintptr_t address, uint64_t requested, uint64_t site,
 		__atomic_store_n(&table[slot], address, __ATOMIC_RELEASE);
 		return true;
 	}
-	__atomic_fetch_add(&hsnap_agent_directory.large_lost, 1, __ATOMIC_RELAXED);
+	hsnap_agent_large_lost();
 	return false;
+}
+
+void hsnap_agent_large_lost(void)
+{
+	__atomic_fetch_add(&hsnap_agent_directory.large_lost, 1, __ATOMIC_RELAXED);
+}
+
+bool hsnap_agent_large_found(void)
+{
+	uint64_t lost = __atomic_load_n(&hsnap_agent_directory.large_lost, __ATOMIC_RELAXED);
+	while (lost && !__atomic_compare_exchange_n(&hsnap_agent_directory.large_lost, &lost, lost - 1, true,
+						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	return lost;
 }
 
 bool hsnap_agent_large_take(uintptr_t address, uint64_t *ret_requested, uint64_t *ret_site)

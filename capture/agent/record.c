@@ -37,6 +37,11 @@ static uint64_t *trailer_place(void *block)
 	return (uint64_t *)((char *)block + HSNAP_ROOM(((const size_t *)block)[-1]));
 }
 
+static bool is_live(const uint64_t *place)
+{
+	return HSNAP_TRAILER_VALID(hsnap_agent.key, (uintptr_t)place, *place) && HSNAP_TRAILER_STATE(*place) & HSNAP_WIRE_LIVE;
+}
+
 /* A mapping of its own, slack that does not fit, a thread without a slot. */
 void *hsnap_agent_record_rare(void *block, size_t size, uint32_t site)
 {
@@ -65,9 +70,12 @@ struct hsnap_agent_old hsnap_agent_release(void *block)
 	__asm__ volatile("" ::: "memory");
 	if (head & CHUNK_MAPPED) {
 		old.in_table = hsnap_agent_large_take((uintptr_t)block, &old.requested, &old.word);
+		old.lost = !old.in_table && hsnap_agent_large_found();
 	} else {
 		uint64_t *place = trailer_place(block);
 		old.word = *place;
+		old.data = !is_live(place);
+		old.room = HSNAP_ROOM(head);
 		*place = hsnap_agent_trailer(place, HSNAP_TRAILER_REST(0, 0, 0, HSNAP_WIRE_FREED));
 	}
 	return old;
@@ -90,6 +98,8 @@ void hsnap_agent_restore(void *block, const struct hsnap_agent_old *old)
 	if (old->in_table)
 		hsnap_agent_large_add((uintptr_t)block, old->requested, old->word >> 12,
 				      (unsigned)(old->word & HSNAP_EPOCH_MAX));
+	else if (old->lost)
+		hsnap_agent_large_lost();
 	else if (!(head & CHUNK_MAPPED))
 		*trailer_place(block) = old->word;
 	__asm__ volatile("" ::: "memory");
@@ -98,13 +108,18 @@ void hsnap_agent_restore(void *block, const struct hsnap_agent_old *old)
 	add(counters, &counters->freed_count, -1ull);
 }
 
+void hsnap_agent_put_data(void *moved, const struct hsnap_agent_old *old)
+{
+	size_t head = ((const size_t *)moved)[-1];
+	size_t usable = HSNAP_ROOM(head) + (head & CHUNK_MAPPED ? 0 : HSNAP_TRAILER_SIZE);
+	if (old->room + sizeof(old->word) <= usable)
+		*(uint64_t *)((char *)moved + old->room) = old->word;
+}
+
 size_t hsnap_agent_usable(void *block)
 {
 	size_t head = ((const size_t *)block)[-1];
 	if (head & CHUNK_MAPPED)
 		return HSNAP_ROOM(head);
-	const uint64_t *place = trailer_place(block);
-	bool ours = HSNAP_TRAILER_VALID(hsnap_agent.key, (uintptr_t)place, *place) &&
-		    HSNAP_TRAILER_STATE(*place) & HSNAP_WIRE_LIVE;
-	return HSNAP_ROOM(head) + (ours ? 0 : HSNAP_TRAILER_SIZE);
+	return HSNAP_ROOM(head) + (is_live(trailer_place(block)) ? 0 : HSNAP_TRAILER_SIZE);
 }

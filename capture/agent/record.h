@@ -19,6 +19,9 @@ struct hsnap_agent_old {
 	uint64_t word;      /* the trailer; of a mapping: site << 12 | epoch */
 	uint64_t requested; /* of a mapping that stood in the table; else 0 */
 	bool in_table;
+	bool lost;          /* a mapping that had found no place in it */
+	bool data;          /* `word` is no record but the program's: the block was made behind our back */
+	size_t room;        /* where that stood */
 };
 
 /* record.c: the rare ways. */
@@ -27,6 +30,7 @@ void *hsnap_agent_look_around(void *block); /* the clock, and where the block li
 void hsnap_agent_free_rare(void *block);
 struct hsnap_agent_old hsnap_agent_release(void *block); /* any block that is about to be moved */
 void hsnap_agent_restore(void *block, const struct hsnap_agent_old *old);
+void hsnap_agent_put_data(void *moved, const struct hsnap_agent_old *old); /* what the mark of the old place hid */
 size_t hsnap_agent_usable(void *block);
 
 /* Is this process recorded at all?  The first call of a process decides. */
@@ -51,8 +55,8 @@ static inline uint64_t hsnap_agent_trailer(const uint64_t *place, uint64_t rest)
 
 static inline void hsnap_agent_add(uint64_t *counter, uint64_t value)
 {
-	/* One writer: no locked instruction is needed, only that no half value is seen. */
-	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + value, __ATOMIC_RELAXED);
+	/* One writer, and handlers of signals that come in between: no lock is needed, but one instruction. */
+	__asm__ volatile("addq %1, %0" : "+m"(*counter) : "er"(value));
 }
 
 /* NULL: the thread has no slot, not yet or no more, and counts by the rare functions. */
@@ -89,9 +93,8 @@ static inline __attribute__((always_inline)) void *hsnap_agent_record(void *bloc
 	__asm__ volatile("" ::: "memory"); /* the record first, then the count: see wire.h */
 	hsnap_agent_add(&counters->allocated_bytes, size);
 	hsnap_agent_add(&counters->allocated_room, size + slack);
-	uint64_t count = counters->allocated_count + 1;
-	__atomic_store_n(&counters->allocated_count, count, __ATOMIC_RELAXED);
-	if (UNLIKELY(count % 64 == 0 || !hsnap_agent_place_known((uintptr_t)block, head)))
+	hsnap_agent_add(&counters->allocated_count, 1);
+	if (UNLIKELY(counters->allocated_count % 64 == 0 || !hsnap_agent_place_known((uintptr_t)block, head)))
 		return hsnap_agent_look_around(block);
 	return block;
 }

@@ -42,6 +42,20 @@ static struct hsnap_agent_table *make_table(struct hsnap_agent_table *older)
 }
 
 /* Room for a record of these many units, all in one segment; 0: the pool is full. */
+static bool has_segment(uint64_t *place)
+{
+	uint64_t segment = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+	if (LIKELY(segment))
+		return true;
+	size_t size = sizeof(uint64_t) * HSNAP_STACK_UNIT_WORDS * HSNAP_STACK_SEGMENT_UNITS;
+	void *fresh = hsnap_agent_pages(size);
+	if (fresh && !__atomic_compare_exchange_n(place, &segment, (uintptr_t)fresh, false, __ATOMIC_ACQ_REL,
+						  __ATOMIC_ACQUIRE))
+		hsnap_agent_pages_free(fresh, size);
+	return fresh;
+}
+
+/* Where there is no memory, no units are used up. */
 static uint32_t take_units(uint32_t units)
 {
 	struct hsnap_wire_directory *dir = &hsnap_agent_directory;
@@ -51,21 +65,10 @@ static uint32_t take_units(uint32_t units)
 		uint64_t left = HSNAP_STACK_SEGMENT_UNITS - first % HSNAP_STACK_SEGMENT_UNITS;
 		if (left < units)
 			first += left;
-		if (first + units > HSNAP_MAX_SITE)
+		if (first + units > HSNAP_MAX_SITE || !has_segment(&dir->stack_segments[first / HSNAP_STACK_SEGMENT_UNITS]))
 			return 0;
 	} while (!__atomic_compare_exchange_n(&dir->stack_units, &at, first + units, true, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
-	uint64_t *place = &dir->stack_segments[first / HSNAP_STACK_SEGMENT_UNITS];
-	uint64_t segment = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-	if (!segment) {
-		size_t size = sizeof(uint64_t) * HSNAP_STACK_UNIT_WORDS * HSNAP_STACK_SEGMENT_UNITS;
-		void *fresh = hsnap_agent_pages(size);
-		if (!fresh)
-			return 0;
-		if (!__atomic_compare_exchange_n(place, &segment, (uintptr_t)fresh, false, __ATOMIC_ACQ_REL,
-						 __ATOMIC_ACQUIRE))
-			hsnap_agent_pages_free(fresh, size);
-	}
 	return (uint32_t)first;
 }
 
@@ -126,9 +129,12 @@ static __attribute__((noinline)) uint32_t intern_slowly(const uint64_t *pcs, uin
 	}
 	for (struct hsnap_agent_table *older = newest ? newest->older : NULL; older && !site; older = older->older)
 		site = look(older, hash, &ignored);
+	/* What no table leads to would be stored again by each call. */
+	if (!newest || slot == UINT32_MAX)
+		return site;
 	if (!site)
 		site = add_record(pcs, num, sure);
-	if (site && newest && slot != UINT32_MAX)
+	if (site)
 		enter(newest, hash, slot, site);
 	return site;
 }
@@ -201,10 +207,10 @@ static inline unsigned way_of(const uintptr_t *frame)
 static __attribute__((noinline)) uint32_t site_of_new_stack(struct hsnap_agent_walks *walks, const uintptr_t *frame,
 							    uintptr_t end)
 {
-	struct hsnap_agent_stack *stack = &walks->stacks[walks->spare];
-	uint8_t *way = &walks->way[way_of(frame)];
 	walks->walking = true;
 	__asm__ volatile("" ::: "memory");
+	struct hsnap_agent_stack *stack = &walks->stacks[walks->spare];
+	uint8_t *way = &walks->way[way_of(frame)];
 	hsnap_agent_walk(frame, end, &walks->stacks[walks->latest], stack);
 	uint32_t site = intern(stack->pcs, stack->num, stack->sure, stack->hash);
 	stack->site = site;

@@ -85,13 +85,20 @@ static struct hsnap_wire_counters *reuse_slot(uint64_t *ret_index)
 	return NULL;
 }
 
-/* The thread is ending (the key's destructor): what it still allocates goes to the shared slot. */
-static void give_back(void *index_and_one)
+/* None that nobody has is left: one more, where there is memory for it. */
+static struct hsnap_wire_counters *new_slot(uint64_t *ret_index)
 {
-	uint64_t index = (uintptr_t)index_and_one - 1;
-	hsnap_agent_self.counters = NULL;
-	hsnap_agent_self.walks = NULL;
-	hsnap_agent_self.ending = true;
+	uint64_t *num = &hsnap_agent_directory.num_slots, index = __atomic_load_n(num, __ATOMIC_RELAXED);
+	struct hsnap_wire_counters *slot;
+	do
+		slot = slot_at(index);
+	while (slot && !__atomic_compare_exchange_n(num, &index, index + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	*ret_index = index;
+	return slot;
+}
+
+static void put_back(uint64_t index)
+{
 	struct hsnap_wire_counters *slot = slot_at(index);
 	uint64_t head = __atomic_load_n(&free_slots, __ATOMIC_ACQUIRE);
 	uint64_t next;
@@ -102,6 +109,15 @@ static void give_back(void *index_and_one)
 					      __ATOMIC_ACQUIRE));
 }
 
+/* The thread is ending (the key's destructor): what it still allocates goes to the shared slot. */
+static void give_back(void *index_and_one)
+{
+	hsnap_agent_self.counters = NULL;
+	hsnap_agent_self.walks = NULL;
+	hsnap_agent_self.ending = true;
+	put_back((uintptr_t)index_and_one - 1);
+}
+
 struct hsnap_wire_counters *hsnap_agent_slot(void)
 {
 	struct hsnap_agent_thread *self = &hsnap_agent_self;
@@ -110,22 +126,37 @@ struct hsnap_wire_counters *hsnap_agent_slot(void)
 		return self->counters;
 	if (!key_made || self->ending)
 		return shared;
-	/* Until the slot is there: pthread_setspecific may come back to us. */
+	/* Until the slot is there: pthread_setspecific may come back to us, and so may a signal's handler. */
 	self->ending = true;
+	__asm__ volatile("" ::: "memory");
+	if (self->counters) { /* one came just before */
+		self->ending = false;
+		return self->counters;
+	}
 	uint64_t index;
 	struct hsnap_wire_counters *slot = reuse_slot(&index);
-	if (!slot) {
-		index = __atomic_fetch_add(&hsnap_agent_directory.num_slots, 1, __ATOMIC_RELAXED);
-		slot = slot_at(index);
-	}
-	/* A slot that could not be given back would be lost to the next threads. */
-	if (!slot || set_specific(key, (void *)(uintptr_t)(index + 1)))
+	if (!slot)
+		slot = new_slot(&index);
+	if (!slot)
 		return shared;
+	if (set_specific(key, (void *)(uintptr_t)(index + 1))) { /* it would not come back when the thread ends */
+		put_back(index);
+		return shared;
+	}
 	self->ending = false;
 	if (hsnap_agent.stacks >= HSNAP_STACKS_FP)
 		self->walks = walks_at(index);
 	self->counters = slot;
 	return slot;
+}
+
+/* How many slots wait for a thread. */
+static uint64_t num_waiting(uint64_t num)
+{
+	uint64_t waiting = 0, next = free_slots & UINT32_MAX;
+	for (; next && waiting < num; waiting++)
+		next = slot_at(next - 1)->next_free;
+	return waiting;
 }
 
 /* In a forked child the other threads are gone and their slots are free; what they had counted
@@ -136,6 +167,8 @@ static void in_child(void)
 	dir->pid = hsnap_agent_pid();
 	uint64_t list = 0;
 	uint64_t num = dir->num_slots;
+	uint64_t others = num - num_waiting(num) - (hsnap_agent_self.counters != NULL);
+	dir->forked_amid += others < num ? others : 0;
 	for (uint64_t i = 0; i < num; i++) {
 		struct hsnap_wire_counters *slot = slot_at(i);
 		if (!slot || slot == hsnap_agent_self.counters)

@@ -67,8 +67,8 @@ static void count_overruns(struct reader *reader)
 	uint64_t live = heap->allocated_count - heap->freed_count;
 	uint64_t found = reader->recorded + reader->dir.large_lost;
 	uint64_t lost = heap->allocated_count > heap->freed_count && live > found ? live - found : 0;
-	if (lost <= heap->no_record)
-		heap->overruns += lost;
+	if (lost <= heap->no_record && lost > reader->dir.forked_amid)
+		heap->overruns += lost - reader->dir.forked_amid;
 }
 
 /* What was asked for of the blocks that are gone: all, less what the live ones have.  One whose record

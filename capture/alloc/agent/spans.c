@@ -11,6 +11,9 @@
 
 #define PAGE 4096u
 #define MAX_LARGE ((uint64_t)1 << 24)
+/* At least that is an arena in each version since 2.26 (2,184 to 2,200): its map of used lists, further in, may look like
+ * the head of a chunk. */
+#define ARENA_SIZE 2176u
 #define HEAP_SIZE ((uint64_t)1 << HSNAP_HEAP_SHIFT)
 
 static enum hsnap_code no_memory(struct hsnap_error *err)
@@ -131,9 +134,10 @@ static bool add_brk(struct reader *reader)
 		return true;
 	uint64_t start = (dir->brk_start + 15) & ~15ull;
 	uint64_t end = contiguous_end(reader->target, start, dir->brk_end);
-	/* It may have grown since a chunk was last noted in it. */
+	/* It may have grown since a chunk was last noted in it: in a forked child by mappings of its own. */
 	const struct hsnap_mapping *last = end > start ? hsnap_target_mapping(reader->target, end - 1) : NULL;
-	if (last && is_brk(reader, last))
+	const struct hsnap_mapping *stop = reader->target->mappings.items + reader->target->mappings.num;
+	for (; last && last < stop && last->start <= end && is_brk(reader, last); last++)
 		end = last->end;
 	return add_span(reader, start, end, SPAN_BRK, NULL);
 }
@@ -149,7 +153,7 @@ static bool add_heap(struct reader *reader, uint64_t start)
 		return true;
 	uint64_t first = start + 32; /* a fifth member since 2.35 makes it 48; the walk tries both */
 	if (info[0] > start && info[0] < start + 4096)
-		first = info[0] + 1024; /* the arena itself comes first: more than 2 KiB in each version */
+		first = info[0] + ARENA_SIZE;
 	size_t before = reader->spans.num;
 	if (!add_span(reader, first, contiguous_end(reader->target, start, start + info[2]), SPAN_HEAP, NULL))
 		return false;

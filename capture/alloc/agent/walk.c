@@ -239,7 +239,7 @@ static bool add_chunk(struct reader *reader, const struct chunk *chunk, uint32_t
 		vote(reader, chunk);
 		return add_free(reader, chunk, arena, HSNAP_FREE_CACHED);
 	}
-	if (word == chunk->size)
+	if (word == chunk->size && chunk->size <= MAX_CACHED)
 		return add_free(reader, chunk, arena, HSNAP_FREE_CACHED);
 	/* Twelve bits of a check hold by chance in one of 4,096 words that are no record. */
 	if (!(differs & ~HSNAP_TRAILER_HIT_BYTE) && state & HSNAP_WIRE_LIVE)

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* plugin.c - a module that is loaded, allocates, and is unloaded. */
+/* plugin.c - a module that is loaded, allocates, frees, and is unloaded. */
 #include <stdlib.h>
 
-__attribute__((visibility("default"))) void *plugin_make(size_t size);
+#define EXPORTED __attribute__((visibility("default")))
+EXPORTED void *plugin_make(size_t size);
+EXPORTED void plugin_free(void *block);
+EXPORTED void *plugin_resize(void *block, size_t size);
 
 void *plugin_make(size_t size)
 {
 	void *volatile block = malloc(size);
 	return block;
+}
+
+void plugin_free(void *block)
+{
+	free(block);
+}
+
+void *plugin_resize(void *block, size_t size)
+{
+	void *volatile moved = realloc(block, size);
+	return moved;
 }

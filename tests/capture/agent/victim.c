@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * victim.c CASE - do what a case says with the heap, print what is true, and stop.
- *
- * Lines: "live ADDRESS SIZE" a block that this program holds; "over ADDRESS SIZE" one that it has
- * written past its end; "dead ADDRESS" one that it has freed and that was not handed out again.
- * Bookkeeping is in static arrays and output by write(2): nothing else here allocates.
- */
+/* victim.c CASE - do what a case says with the heap, print what is true, and stop. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,85 +17,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { MAX = 400000 };
-
-static struct {
-	void *block;
-	size_t size;
-	char what; /* l live, o overrun, d dead, 0 no longer of interest */
-} truth[MAX];
-static size_t num;
-
-static void say(const char *text, size_t len)
-{
-	while (len) {
-		ssize_t n = write(STDOUT_FILENO, text, len);
-		if (n <= 0)
-			_exit(9);
-		text += n;
-		len -= (size_t)n;
-	}
-}
-
-static void check(int holds, const char *what)
-{
-	if (holds)
-		return;
-	dprintf(STDERR_FILENO, "victim: does not hold: %s\n", what);
-	_exit(8);
-}
-#define CHECK(condition) check(!!(condition), #condition)
-
-/* An earlier entry of an address that was handed out again is void; found by a small hash. */
-static uint32_t last_of[1 << 20];
-
-static void note(void *block, size_t size, char what)
-{
-	uint32_t hash = (uint32_t)((uintptr_t)block >> 4) * 2654435761u >> 12;
-	while (last_of[hash] && truth[last_of[hash] - 1].block != block)
-		hash = (hash + 1) & ((1 << 20) - 1);
-	if (!last_of[hash]) {
-		CHECK(num < MAX);
-		truth[num].block = block;
-		last_of[hash] = (uint32_t)++num;
-	}
-	truth[last_of[hash] - 1].size = size;
-	truth[last_of[hash] - 1].what = what;
-}
-
-static void *keep(void *block, size_t size)
-{
-	CHECK(block);
-	memset(block, 0xa5, size);
-	note(block, size, 'l');
-	return block;
-}
-
-static void drop(void *block)
-{
-	note(block, 0, 'd');
-	free(block);
-}
-
-static void *get(size_t size)
-{
-	return keep(malloc(size), size);
-}
-
-static void *resize(void *block, size_t size)
-{
-	if (block)
-		note(block, 0, 'd');
-	return keep(realloc(block, size), size);
-}
-
-static unsigned random_state = 1;
-
-static unsigned rnd(unsigned below)
-{
-	random_state = random_state * 1664525u + 1013904223u;
-	return (random_state >> 8) % below;
-}
+#include "truth.h"
 
 /* ---- cases ---- */
 
@@ -376,7 +292,7 @@ static void forked_child(void)
 		_exit(WIFSTOPPED(status) ? 0 : 1);
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (size_t i = 0; i < num; i += 2)
+	for (size_t i = 0; i < num_truth; i += 2)
 		if (truth[i].what == 'l')
 			drop(truth[i].block);
 	for (int i = 0; i < 1000; i++)
@@ -559,24 +475,11 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	char line[64];
-	fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20);
 	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(*cases); i++)
 		if (!strcmp(cases[i].name, argv[1]))
 			cases[i].run();
-	if (!num)
+	if (!num_truth)
 		return 2;
-	int fd = memfd_create("truth", 0);
-	size_t lines = 0;
-	for (size_t i = 0; i < num; i++) {
-		const char *what = truth[i].what == 'l' ? "live" : truth[i].what == 'o' ? "over" : "dead";
-		int n = snprintf(line, sizeof(line), "%s %lx %zu\n", what, (unsigned long)truth[i].block, truth[i].size);
-		check(write(fd, line, (size_t)n) == n, "write");
-		lines++;
-	}
-	/* Longer than a pipe: the test reads it through this descriptor. */
-	int n = snprintf(line, sizeof(line), "/proc/%d/fd/%d %zu\n", (int)getpid(), fd, lines);
-	say(line, (size_t)n);
-	raise(SIGSTOP);
+	tell_and_stop();
 	return 0;
 }

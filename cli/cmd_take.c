@@ -148,7 +148,12 @@ static int take(const struct hsnap_options *options)
 	char path[PATH_MAX];
 	uint64_t bytes = 0;
 	enum hsnap_code code = write_snapshot(options, snapshot, path, sizeof(path), &bytes, &err);
-	status = code ? hsnap_report(&err, HSNAP_DOING_OTHER) : HSNAP_EXIT_DONE;
+	if (code == HSNAP_INTERRUPTED) {
+		hsnap_say("interrupted: %s", strcmp(path, "-") ? "nothing was written" : "the snapshot is not whole");
+		status = HSNAP_EXIT_INTERRUPTED;
+	} else {
+		status = code ? hsnap_report(&err, HSNAP_DOING_OTHER) : HSNAP_EXIT_DONE;
+	}
 	if (!code && !options->quiet) {
 		say_what(snapshot);
 		say_written(snapshot, bytes, &began);

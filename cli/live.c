@@ -94,6 +94,7 @@ int hsnap_live_take(const struct hsnap_options *options, struct hsnap_snapshot *
 	how.progress_context = &progress;
 	catch_signals();
 	clock_gettime(CLOCK_MONOTONIC, &progress.began);
+	hsnap_snapshot_interrupt_by(&interrupted); /* what was captured is written while it may still be so */
 	enum hsnap_code code = hsnap_capture_take(&how, ret, &err);
 	clear_progress(&progress);
 	hsnap_types_destroy(rules);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - heapsnap: finds the command and leaves the rest to it. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,5 +58,8 @@ int main(int argc, char **argv)
 	const struct hsnap_command *command = hsnap_command_find(word);
 	if (!command)
 		return hsnap_wrong_use("heapsnap --help", "do '%s': there is no such command", word);
+	/* A file that may not grow (RLIMIT_FSIZE) is an error to report and no reason to die; what `run` starts has its own mind. */
+	if (strcmp(word, "run"))
+		signal(SIGXFSZ, SIG_IGN);
 	return command->run(argc - 1, argv + 1);
 }

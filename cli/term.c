@@ -74,6 +74,7 @@ static void run_pager(const char *command, int input, int failed)
 	dup2(input, STDIN_FILENO);
 	setenv("LESS", "FRX", 0);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	/* A single word needs no shell, and a missing program is noticed. */
 	if (!strpbrk(command, " \t\"'\\$|&;<>*?()"))
 		execlp(command, command, (char *)NULL);

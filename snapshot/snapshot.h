@@ -164,6 +164,9 @@ HSNAP_CHECKED enum hsnap_code hsnap_snapshot_write(const struct hsnap_snapshot *
 						   const char *path, bool force,
 						   uint64_t *ret_size, struct hsnap_error *err);
 
+/* Writing ends with HSNAP_INTERRUPTED, and leaves nothing, once *flag is set; NULL: it does not.  One flag a process. */
+void hsnap_snapshot_interrupt_by(const volatile int *flag);
+
 /* Could hsnap_snapshot_write() write there, as far as can be told beforehand?  Leaves nothing. */
 HSNAP_CHECKED enum hsnap_code hsnap_snapshot_may_write(const char *path, bool force, struct hsnap_error *err);
 

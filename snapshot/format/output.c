@@ -14,8 +14,21 @@
 #include <unistd.h>
 
 #include "snapshot/base/cleanup.h"
+#include "snapshot/snapshot.h"
 
 #define NAMES_TRIED 100
+
+static const volatile int *interrupt_flag;
+
+void hsnap_snapshot_interrupt_by(const volatile int *flag)
+{
+	interrupt_flag = flag;
+}
+
+static bool is_interrupted(const struct hsnap_output *out)
+{
+	return !out->memory && interrupt_flag && *interrupt_flag;
+}
 
 static enum hsnap_code fail(const struct hsnap_output *out, struct hsnap_error *err, const char *what)
 {
@@ -187,6 +200,8 @@ enum hsnap_code hsnap_output_write(struct hsnap_output *out, const void *bytes, 
 		return out->memory->full ? hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory") : HSNAP_OK;
 	}
 	while (len) {
+		if (is_interrupted(out))
+			return hsnap_fail(err, HSNAP_INTERRUPTED, 0, "interrupted");
 		ssize_t done = write(out->fd, at, len > (1u << 30) ? 1u << 30 : len);
 		if (done < 0 && errno == EINTR)
 			continue;
@@ -240,6 +255,8 @@ enum hsnap_code hsnap_output_commit(struct hsnap_output *out, struct hsnap_error
 		return HSNAP_OK;
 	if (fsync(out->fd))
 		return fail(out, err, "write");
+	if (is_interrupted(out))
+		return hsnap_fail(err, HSNAP_INTERRUPTED, 0, "interrupted");
 	if (!may_take_name(out) || !take_name(out))
 		return fail(out, err, "create");
 	/* Some file systems cannot sync a folder; that is not a fault of the file. */

@@ -3,6 +3,7 @@
  * bench_format.c - size and speed of the snapshot file, beside plain rows.
  *
  *	bench-format [MILLIONS_OF_BLOCKS [FOLDER]]     10, /tmp
+ *	bench-format memory MILLIONS [FOLDER]          the peaks of memory; fails where they are above 1.2 x the arrays
  *
  * The heap is like a program's: types, call sites and grounds of names by Zipf's law, a tenth of
  * them of varying size, addresses as glibc gives them with holes, two edges a
@@ -264,8 +265,68 @@ static struct cost time_format(const char *name, const struct hsnap_snapshot *s,
 	return (struct cost){ .size = size, .write_cpu = write_cpu, .load_cpu = load_cpu };
 }
 
+/* Bytes that are in memory at most since forget_peak(). */
+static uint64_t peak(void)
+{
+	char line[256];
+	unsigned long kib = 0;
+	FILE *in = fopen("/proc/self/status", "r");
+	while (in && fgets(line, sizeof(line), in))
+		if (sscanf(line, "VmHWM: %lu", &kib) == 1)
+			break;
+	need(in && kib, "cannot read /proc/self/status");
+	fclose(in);
+	return (uint64_t)kib * 1024;
+}
+
+static void forget_peak(void)
+{
+	FILE *out = fopen("/proc/self/clear_refs", "w");
+	need(out && fputs("5", out) >= 0 && !fclose(out), "cannot reset the peak");
+}
+
+static uint64_t array_bytes(const struct hsnap_graph *graph)
+{
+	uint64_t node = sizeof(*graph->address) + sizeof(*graph->size) + sizeof(*graph->slack) + sizeof(*graph->type) +
+			sizeof(*graph->site) + sizeof(*graph->epoch) + sizeof(*graph->flags) + sizeof(*graph->grounds) +
+			sizeof(*graph->first_edge);
+	return graph->num_nodes * node + graph->num_edges * (sizeof(*graph->edge_to) + sizeof(*graph->edge_offset));
+}
+
+/* Peaks of a writer and of a reader beside the arrays that they cannot do without. */
+static int measure_memory(uint32_t num, const char *path)
+{
+	struct hsnap_snapshot *s = hsnap_snapshot_create();
+	struct hsnap_error err = { 0 };
+	uint64_t size;
+	need(s && num, "no blocks");
+	make_kinds();
+	make_table(s);
+	uint32_t most = make_blocks(s, num);
+	make_edges(s, most);
+	need(!hsnap_snapshot_summarize(s, NULL), "memory");
+	double arrays = (double)array_bytes(&s->graph);
+	forget_peak();
+	need(!hsnap_snapshot_write(s, path, true, &size, &err), err.message);
+	double write = (double)peak() / arrays;
+	hsnap_snapshot_destroy(s);
+	forget_peak();
+	need(!hsnap_snapshot_read(path, HSNAP_LOAD_ALL, &s, &err), err.message);
+	double read = (double)peak() / arrays;
+	hsnap_snapshot_destroy(s);
+	remove(path);
+	printf("%u blocks, arrays of %.0f MB, a file of %.0f MB: writer at most %.2f x the arrays, reader %.2f x\n", num,
+	       arrays / 1e6, (double)size / 1e6, write, read);
+	return write > 1.2 || read > 1.2;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 2 && !strcmp(argv[1], "memory")) {
+		char file[256];
+		snprintf(file, sizeof(file), "%s/bench-format.snap", argc > 3 ? argv[3] : "/tmp");
+		return measure_memory((uint32_t)(atof(argv[2]) * 1e6), file);
+	}
 	uint32_t num = (uint32_t)((argc > 1 ? atof(argv[1]) : 10) * 1e6);
 	char path[256], peer[256];
 	snprintf(path, sizeof(path), "%s/bench-format.snap", argc > 2 ? argv[2] : "/tmp");

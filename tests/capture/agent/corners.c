@@ -83,7 +83,7 @@ static void dead_arenas(void)
 
 static void wait_for(pid_t child)
 {
-	int status;
+	int status = 1;
 	CHECK(child > 0 && waitpid(child, &status, 0) == child);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }

@@ -183,6 +183,12 @@ static void say_aside(const char *function, const char *how, const char *module)
 	*to = '\0';
 }
 
+/* tcmalloc and mimalloc define __libc_malloc as well, and ours is bound to theirs then: the name proves nothing. */
+static bool is_libc(const struct link_map *module)
+{
+	return find(module, "gnu_get_libc_version") && find(module, "__libc_malloc") == (void *)__libc_malloc;
+}
+
 /* Every function ours, and glibc's next to ours?  If not, say why. */
 static bool is_glibc(const struct link_map *self)
 {
@@ -195,7 +201,7 @@ static bool is_glibc(const struct link_map *self)
 			plain = false;
 		}
 		definer = first_definer(self->l_next, NULL, functions[i].name, &found);
-		if (definer && find(definer, "__libc_malloc") != (void *)__libc_malloc && plain) {
+		if (definer && !is_libc(definer) && plain) {
 			say_aside(functions[i].name, " comes from ", definer->l_name);
 			plain = false;
 		}

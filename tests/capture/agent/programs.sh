@@ -52,6 +52,17 @@ expect env LD_PRELOAD="$agent" "$tell" pid
 want="aside \"malloc comes from ${dummy##*/}\""
 expect env LD_PRELOAD="$dummy $agent" "$tell"
 expect env LD_PRELOAD="$agent $dummy" "$tell"
+# Some define glibc's own names, too, and are not taken for it
+for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+	found=$(ldconfig -p | sed -n "s/^[[:space:]]*$library (.*=> //p" | head -n 1)
+	if [ -z "$found" ]; then
+		echo "skip: no $library"
+		continue
+	fi
+	want="aside \"malloc comes from $(basename "$(realpath "$found")")\""
+	got=$(env LD_PRELOAD="$agent $(realpath "$found")" "$tell") || got="$got, status $?"
+	[ "$got" = "$want" ] || { printf 'WRONG: %s\n--- want %s\n--- got %s\n' "$library" "$want" "$got"; failed=1; }
+done
 # Replaced operators are called as often as without the agent
 want='3 news, 3 deletes'
 expect "$own_new"

@@ -115,9 +115,10 @@ static enum hsnap_code read_debug_info(struct hsnap_reader *reader, const struct
 	enum hsnap_code code = hsnap_index_units(reader, input, err);
 	if (code)
 		return code;
+	/* What knows the functions' names enters them first: what is in one is called after it once and for all. */
 	hsnap_locals_walk(reader);
-	hsnap_statics_walk(reader);
 	hsnap_vtables_find(reader);
+	hsnap_statics_walk(reader);
 	code = hsnap_unify_units(reader, err);
 	begin(input, "places asked for");
 	if (!code)

@@ -262,6 +262,7 @@ void hsnap_index_walk_function(struct hsnap_reader *reader, struct hsnap_raw_fun
 
 /* Walk the functions that have a variable with a fixed place among their entries. */
 void hsnap_statics_walk(struct hsnap_reader *reader);
+
 /* Walk the functions that a vtable's symbol says to have a class of their own. */
 void hsnap_locals_walk(struct hsnap_reader *reader);
 

@@ -23,6 +23,7 @@
 #define FEW_NODES 3u
 #define MOST_PERCENT 95u
 #define MOST_OFFSETS HSNAP_MOST_INNERS
+#define ALL_SETS (1u << MOST_OFFSETS) /* of offsets, each a bit */
 
 /* Offsets, the most common ones, and how often each is met. */
 struct votes {
@@ -44,6 +45,7 @@ struct place {
 	uint32_t offsets[MOST_OFFSETS], num;
 	uint32_t block; /* one of them */
 	uint32_t having, fitting; /* types with such members there, and those that fill the block */
+	uint32_t fitting_some[ALL_SETS]; /* types that fill the block and have such members at those offsets at least */
 	uint32_t looked, good, used; /* blocks that were looked at, look like outer, and use its other pointers */
 };
 
@@ -259,13 +261,15 @@ bool hsnap_has_member(const struct hsnap_work *work, hsnap_dtype_id type, hsnap_
 	return has_member(work, type, member, offset, 0, &steps);
 }
 
-static bool has_all(const struct hsnap_work *work, hsnap_dtype_id type, const struct place *place)
+/* At which of the offsets the type has such a member. */
+static unsigned set_of(const struct hsnap_work *work, hsnap_dtype_id type, const struct place *place)
 {
 	uint64_t size = hsnap_dtype(work->symbols, type)->size;
+	unsigned set = 0;
 	for (uint32_t n = 0; n < place->num; n++)
-		if (place->offsets[n] >= size || !hsnap_has_member(work, type, place->type, place->offsets[n]))
-			return false;
-	return true;
+		if (place->offsets[n] < size && hsnap_has_member(work, type, place->type, place->offsets[n]))
+			set |= 1u << n;
+	return set;
 }
 
 /* A struct without a name to which no pointer leads is that of variables: no code can make or use one in a block. */
@@ -291,10 +295,14 @@ static void find_candidates(struct outer *outer)
 			continue;
 		for (size_t p = 0; p < outer->places.num; p++) {
 			struct place *place = &outer->places.items[p];
-			if (type == place->type || !has_all(work, type, place))
+			unsigned set = type != place->type ? set_of(work, type, place) : 0;
+			bool has_all = set == (1u << place->num) - 1;
+			place->having += has_all;
+			if (!set || hsnap_fit(work, place->block, type) != HSNAP_FORM_ONE)
 				continue;
-			place->having++;
-			if (hsnap_fit(work, place->block, type) != HSNAP_FORM_ONE)
+			for (unsigned some = set; some; some = (some - 1) & set)
+				place->fitting_some[some]++;
+			if (!has_all)
 				continue;
 			place->fitting++;
 			place->outer = place->fitting == 1 && is_of_variables(work, type) ? 0 : type;
@@ -356,16 +364,23 @@ static bool is_told(const struct place *place)
 	return are_most(place->good, place->looked) && (place->having == 1 || place->used * 2 >= place->looked);
 }
 
-/* Are all nodes of the block such members of the type? */
-static bool has_nodes(const struct outer *outer, hsnap_dtype_id type, const struct hsnap_inner *inner)
+/* Are all nodes of the block such members of the type, and of no other type's that would fill the block? */
+static bool has_nodes(const struct outer *outer, const struct place *place, const struct hsnap_inner *inner)
 {
 	const struct hsnap_inners *inners = outer->inners;
 	uint32_t i = hsnap_keymap_get(&inners->known, (struct hsnap_key){ inner->block, inner->type });
-	for (; i; i = inners->items.items[i - 1].next)
-		if (outer->rings.state[i - 1] != HSNAP_RING_OFF &&
-		    !hsnap_has_member(outer->work, type, inner->type, inners->items.items[i - 1].offset))
+	unsigned set = 0;
+	for (; i; i = inners->items.items[i - 1].next) {
+		uint32_t offset = inners->items.items[i - 1].offset, n = 0;
+		if (outer->rings.state[i - 1] == HSNAP_RING_OFF)
+			continue;
+		if (!hsnap_has_member(outer->work, place->outer, inner->type, offset))
 			return false;
-	return true;
+		while (n < place->num && place->offsets[n] != offset)
+			n++;
+		set |= n < place->num ? 1u << n : 0;
+	}
+	return place->fitting_some[set] == 1;
 }
 
 /* Who is called two names has none. */
@@ -384,7 +399,7 @@ static bool say_all(struct outer *outer)
 	for (uint32_t i = 0; i < outer->inners->items.num; i++) {
 		const struct hsnap_inner *inner = &outer->inners->items.items[i];
 		const struct place *place = place_of(outer, i);
-		if (place && is_told(place) && has_nodes(outer, place->outer, inner) && !look_at(outer, place, inner->block).bad &&
+		if (place && is_told(place) && has_nodes(outer, place, inner) && !look_at(outer, place, inner->block).bad &&
 		    !say(outer, inner->block, place->outer))
 			return false;
 	}

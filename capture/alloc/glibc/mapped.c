@@ -7,13 +7,15 @@
  * (mmap_set_chunk()) the size ends a head's length before the mapping does, as if another chunk came
  * there, and bit 0 of the first word says that the mapping is of huge pages.  Where an alignment
  * was asked for, _int_memalign() makes another head further in, whose first word says how far, and
- * leaves the one before as it is; mremap_chunk() then changes the second alone.  The kernel makes
+ * leaves the one before as it is; mremap_chunk() then changes the second alone, and where it moves the
+ * mapping the block is aligned to a page and no more.  The kernel makes
  * one mapping of several that lie side by side, so each page is looked at that no chunk explains.
  */
 #include "capture/alloc/glibc/walk.h"
 
 #define HEAD 16u
 #define MAX_MAPPED ((uint64_t)1 << 47)
+#define MAX_LEAD ((uint64_t)16 << 20) /* looked through for a head that was moved along with its mapping */
 
 static bool is_chunk(struct walk *walk, uint64_t mapping, uint64_t at, struct run *ret)
 {
@@ -28,6 +30,26 @@ static bool is_chunk(struct walk *walk, uint64_t mapping, uint64_t at, struct ru
 		return false;
 	*ret = (struct run){ .start = mapping, .end = end, .top = at, .kind = RUN_MAPPED };
 	return SIZE(head) >= MIN_CHUNK && SIZE(head) <= MAX_MAPPED && end % PAGE == 0;
+}
+
+/* Does something else begin where this ends, as far as can be seen? */
+static bool ends_well(struct walk *walk, const struct run *run)
+{
+	const struct hsnap_mapping *last = hsnap_target_mapping(walk->target, run->end - 1);
+	struct run next;
+	return hsnap_glibc_is_private(walk, run->start, run->end) &&
+	       ((last && last->end == run->end) || is_chunk(walk, run->end, run->end, &next));
+}
+
+/* A second head that was aligned once: before a page. */
+static bool find_moved(struct walk *walk, const struct run *whole, struct run *ret)
+{
+	uint64_t most = whole->end - whole->start < MAX_LEAD ? whole->end - whole->start : MAX_LEAD;
+	for (uint64_t lead = PAGE; lead < most; lead += PAGE)
+		if (is_chunk(walk, whole->start, whole->start + lead - HEAD, ret) &&
+		    hsnap_glibc_is_private(walk, whole->start, ret->end))
+			return true;
+	return false;
 }
 
 /* The chunk of a mapping that begins here: in it there may be a second head, behind which the block
@@ -47,6 +69,8 @@ static bool find_chunk(struct walk *walk, uint64_t mapping, struct run *ret)
 			return true;
 		}
 	}
+	if (!ends_well(walk, &whole) && find_moved(walk, &whole, ret))
+		return true;
 	*ret = whole;
 	return hsnap_glibc_is_private(walk, mapping, whole.end);
 }

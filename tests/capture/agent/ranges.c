@@ -97,33 +97,77 @@ static void every_alignment_and_size(void)
 	keep(memalign(odd, 100), 100); /* made 64 */
 }
 
-/* ---- no memory ---- */
-
-static void limit(rlim_t bytes)
+/* Changes its size, and keeps what is in it. */
+static void *moved(unsigned char *block, size_t from, size_t to)
 {
-	struct rlimit as;
-	CHECK(!getrlimit(RLIMIT_AS, &as));
-	as.rlim_cur = bytes;
-	CHECK(!setrlimit(RLIMIT_AS, &as));
+	fill(block, from);
+	note(block, 0, 'd');
+	block = realloc(block, to);
+	CHECK(block && malloc_usable_size(block) >= to && is_filled(block, from < to ? from : to));
+	note(block, to, 'l');
+	return block;
 }
 
-static rlim_t address_space(void)
+/* Mappings of their own, which mremap moves, grows and cuts; some begin within their first page (memalign). */
+static void mapped_of_every_size(void)
 {
-	char text[64] = "";
-	FILE *statm = fopen("/proc/self/statm", "r");
-	CHECK(statm && fgets(text, sizeof(text), statm));
-	fclose(statm);
-	return strtoull(text, NULL, 10) * 4096;
+	const size_t least = 160 << 10;
+	for (size_t alignment = 16; alignment <= (size_t)1 << 20; alignment *= 4) {
+		void *block = memalign(alignment, least);
+		CHECK(block);
+		size_t size = least;
+		for (size_t i = 0; i < 20; i++) { /* within a page, and over its end */
+			size_t next = size + 1 + rnd(700);
+			block = moved(block, size, next);
+			size = next;
+		}
+		for (size_t i = 0; i < 8; i++) {
+			size_t next = i % 2 ? size - (size_t)rnd(40000) : size * 2 - rnd(4096);
+			block = moved(block, size, next > least ? next : least);
+			size = next > least ? next : least;
+		}
+		for (size_t next = size / 2; next > 5000; next /= 2) { /* below what is mapped by itself */
+			block = moved(block, size, next);
+			size = next;
+		}
+		get(200 << 10);
+	}
+}
+
+/* ---- no memory ---- */
+
+static void limit(int resource, rlim_t bytes)
+{
+	struct rlimit limit;
+	CHECK(!getrlimit(resource, &limit));
+	limit.rlim_cur = bytes;
+	CHECK(!setrlimit(resource, &limit));
+}
+
+/* What the kernel counts for the limit of that name. */
+static rlim_t in_use(int resource)
+{
+	const char *field = resource == RLIMIT_AS ? "VmSize:" : "VmData:";
+	char line[128];
+	rlim_t kib = 0;
+	FILE *status = fopen("/proc/self/status", "r");
+	CHECK(status);
+	while (fgets(line, sizeof(line), status))
+		if (!strncmp(line, field, strlen(field)))
+			kib = strtoull(line + strlen(field), NULL, 10);
+	fclose(status);
+	CHECK(kib);
+	return kib << 10;
 }
 
 #define FAILS(call) (errno = 0, (call) == NULL && errno == ENOMEM)
 
-static void out_of_address_space(void)
+static void out_of(int resource)
 {
 	static void *blocks[100000];
 	size_t num = 0, size, large = (size_t)40 << 20;
 	void *first = get(200), *mapped = get((size_t)1 << 20), *block = first;
-	limit(address_space() + ((rlim_t)24 << 20));
+	limit(resource, in_use(resource) + ((rlim_t)24 << 20));
 	for (;;) {
 		size = 1 + rnd(4000);
 		errno = 0;
@@ -145,11 +189,21 @@ static void out_of_address_space(void)
 		blocks[i] = resize(blocks[i], 16);
 	for (size_t i = 0; i < 300; i++)
 		get(100);
-	limit(RLIM_INFINITY);
+	limit(resource, RLIM_INFINITY);
 	resize(mapped, large);
 	resize(first, 5000);
 	for (size_t i = 0; i < 300; i++)
 		get(1 + rnd(5000));
+}
+
+static void out_of_address_space(void)
+{
+	out_of(RLIMIT_AS);
+}
+
+static void out_of_data(void)
+{
+	out_of(RLIMIT_DATA);
 }
 
 /* ---- no memory for the agent: its own calls of mmap fail, which no other's are like ---- */
@@ -313,7 +367,9 @@ static const struct {
 } cases[] = {
 	{ "usable_of_every_size", usable_of_every_size },
 	{ "every_alignment_and_size", every_alignment_and_size },
+	{ "mapped_of_every_size", mapped_of_every_size },
 	{ "out_of_address_space", out_of_address_space },
+	{ "out_of_data", out_of_data },
 	{ "own_memory_fails_once", own_memory_fails_once },
 	{ "own_memory_fails_long", own_memory_fails_long },
 	{ "own_memory_never", own_memory_never },

@@ -8,9 +8,11 @@
 #include "capture/alloc/alloc.h"
 #include "capture/wire.h"
 #include "frozen.h"
+#include "witness.h"
 
 #define CORNERS .program = "HSNAP_TEST_CORNERS"
 #define RANGES .program = "HSNAP_TEST_RANGES"
+#define LIFETIMES .program = "HSNAP_TEST_LIFETIMES"
 #define ONCE(which) { "own_memory_fails_once", 1, 0, 0, RANGES, .extra = "HSNAP_TEST_WHICH=" which, .no_stacks = true }
 
 struct row {
@@ -61,7 +63,14 @@ static const struct row rows[] = {
 	{ "deepbound", 1, 0, 0, CORNERS, .any_totals = true },
 	{ "usable_of_every_size", 1, 0, 0, RANGES },
 	{ "every_alignment_and_size", 1, 0, 0, RANGES },
+	{ "mapped_of_every_size", 1, 0, 0, RANGES },
 	{ "out_of_address_space", 1, 0, 0, RANGES },
+	{ "out_of_data", 1, 0, 0, RANGES },
+	{ "before_main", 2, 0, 0, LIFETIMES }, /* the cache from before the loader set up thread-locals for good */
+	{ "after_main", 1, 0, 0, LIFETIMES },
+	{ "after_threads", 8, 0, 0, LIFETIMES },
+	{ "quick_exit", 1, 0, 0, LIFETIMES },
+	{ "aligned_new", 1, 0, 0, LIFETIMES },
 	{ "own_memory_fails_long", 1, 0, 0, RANGES, .no_stacks = true },
 	{ "own_memory_never", 1, 0, 0, RANGES, .no_stacks = true },
 	ONCE("1"), ONCE("2"), ONCE("3"), ONCE("4"), ONCE("5"), ONCE("6"), ONCE("7"),
@@ -205,6 +214,8 @@ ParameterizedTest(size_t *row, agent_heap, walk)
 	cr_expect(heap.no_record <= rows[*row].threads + lost + bare, "%s: %" PRIu64 " blocks without a record", name, heap.no_record);
 	cr_expect_eq(heap.walked_bytes, heap.expected_bytes, "%s: walked", name);
 	cr_expect_str_empty(heap.partial, "%s: %s", name, heap.partial);
+	if (!rows[*row].any_totals)
+		witness_agrees(target, &heap, name, rows[*row].in_flight);
 	hsnap_heap_deinit(&heap);
 	hsnap_target_close(target);
 	victim_end(&victim);

@@ -13,6 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The program ends with status 8 and says why on stderr. */
 void check(int holds, const char *what);
 #define CHECK(condition) check(!!(condition), #condition)
@@ -38,5 +42,9 @@ unsigned rnd(unsigned below); /* the same row of numbers in each run */
 
 /* Print the truth's whereabouts to stdout, and stop the process. */
 void tell_and_stop(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

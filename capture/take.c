@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* take.c - the way from a live process or a core to a snapshot, phase by phase. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +16,7 @@
 #include "capture/ration.h"
 #include "capture/naming/naming.h"
 #include "capture/naming/rules.h"
+#include "capture/naming/tags.h"
 #include "capture/proc/proc.h"
 #include "capture/roots/roots.h"
 #include "capture/symbols/symbols.h"
@@ -169,6 +172,17 @@ static bool add_reason(struct take *take, bool partial, const char *text)
 		       : hsnap_vec_push(&take->snapshot->notes, string);
 }
 
+/* Of the user's rules and the program's tags.  false: out of memory. */
+static bool list_words(const struct take *take, struct hsnap_strings *texts, struct hsnap_tag_words *words)
+{
+	size_t num = 0;
+	hsnap_auto(hsnap_freep) const char **rules = take->options->rules ? hsnap_rules_words(take->options->rules, &num) : NULL;
+	bool room = rules || !take->options->rules;
+	for (size_t i = 0; i < num && room; i++)
+		room = hsnap_vec_push(words, rules[i]);
+	return room && hsnap_tags_words(&take->heap, texts, words);
+}
+
 /* Without debug info there is still a snapshot: sites and sizes label the blocks. */
 static enum hsnap_code read_symbols(struct take *take, struct hsnap_error *err)
 {
@@ -176,11 +190,17 @@ static enum hsnap_code read_symbols(struct take *take, struct hsnap_error *err)
 	struct hsnap_error why;
 	if (!collect_asks(take, &asks))
 		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
-	size_t num_words = 0;
-	hsnap_auto(hsnap_freep) const char **words = take->options->rules ? hsnap_rules_words(take->options->rules, &num_words) : NULL;
-	struct hsnap_wanted wanted = { words, num_words };
-	enum hsnap_code code = hsnap_symbols_load_words(take->frozen.target, asks.items, asks.num, words ? &wanted : NULL,
-							&take->symbols, &why);
+	struct hsnap_strings texts = { 0 };
+	struct hsnap_tag_words words = { 0 };
+	enum hsnap_code code = HSNAP_NO_MEMORY;
+	if (list_words(take, &texts, &words)) {
+		struct hsnap_wanted wanted = { words.items, words.num };
+		code = hsnap_symbols_load_words(take->frozen.target, asks.items, asks.num, words.num ? &wanted : NULL, &take->symbols, &why);
+	} else {
+		hsnap_fail(&why, code, 0, "out of memory");
+	}
+	hsnap_strings_deinit(&texts);
+	hsnap_vec_deinit(&words);
 	hsnap_vec_deinit(&asks);
 	if (code == HSNAP_NO_MEMORY)
 		return hsnap_fail(err, code, 0, "%s", why.message);
@@ -205,6 +225,18 @@ static bool add_foreign(struct take *take)
 	char text[sizeof(foreign->sentence) + sizeof(foreign->mend) + 2];
 	snprintf(text, sizeof(text), "%s%s%s", foreign->sentence, foreign->mend[0] ? ": " : "", foreign->mend);
 	return !text[0] || add_reason(take, foreign->noteworthy, text);
+}
+
+/* What of the program's annotations came to nothing. */
+static bool add_annotations(struct take *take)
+{
+	const struct hsnap_heap *heap = &take->heap;
+	char text[120];
+	snprintf(text, sizeof(text), "%" PRIu64 " annotations of the program found no place", heap->notes_lost);
+	if (heap->notes_lost && !add_reason(take, true, text))
+		return false;
+	snprintf(text, sizeof(text), "%" PRIu64 " annotations of the program are of addresses where no block is", heap->notes_astray);
+	return !heap->notes_astray || add_reason(take, false, text);
 }
 
 static bool fill_facts(struct take *take)
@@ -237,7 +269,7 @@ static bool fill_facts(struct take *take)
 		return false;
 	if (take->roots.partial[0] && !add_reason(take, true, take->roots.partial))
 		return false;
-	if (!add_core_reasons(take) || !add_foreign(take))
+	if (!add_core_reasons(take) || !add_foreign(take) || !add_annotations(take))
 		return false;
 	if (take->frozen.note[0] && !add_reason(take, false, take->frozen.note))
 		return false;

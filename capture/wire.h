@@ -93,6 +93,23 @@ enum hsnap_wire_state {
 #define HSNAP_STACK_NUM(head) ((unsigned)((head) & 0xff))
 #define HSNAP_STACK_SURE(head) ((unsigned)((head) >> 8 & 0xff))
 #define HSNAP_STACK_UNLOADS(head) ((unsigned)((head) >> 16 & 0xffff))
+/* Other records stand between them.  A site may be that of a block which the program has tagged (heapsnap.h). */
+#define HSNAP_UNIT_TEXT 0xffu   /* head: this 8 | bytes 16 | how it is written (enum hsnap_wire_text) 7 | cut 1; they follow */
+#define HSNAP_UNIT_TAGGED 0xfeu /* head: this 8 | unit of the tag's text 24 | site of the stack, or 0: 24 */
+#define HSNAP_UNIT_KIND(head) ((unsigned)((head) & 0xff))
+#define HSNAP_TEXT_BYTES(head) ((unsigned)((head) >> 8 & 0xffff))
+#define HSNAP_TEXT_HOW(head) ((unsigned)((head) >> 24 & 0x7f))
+#define HSNAP_TEXT_IS_CUT(head) ((unsigned)((head) >> 31 & 1))
+#define HSNAP_TAGGED_TEXT(head) ((uint32_t)((head) >> 8) & HSNAP_MAX_SITE)
+#define HSNAP_TAGGED_SITE(head) ((uint32_t)((head) >> 32) & HSNAP_MAX_SITE)
+#define HSNAP_MAX_TEXT 1023u    /* bytes */
+
+enum hsnap_wire_text {
+	HSNAP_TEXT_PLAIN,   /* as in the source */
+	HSNAP_TEXT_MANGLED, /* as std::type_info::name() has it */
+	HSNAP_TEXT_PRETTY,  /* "… [with T = name]" */
+	HSNAP_NUM_TEXTS,
+};
 
 enum hsnap_wire_stacks {
 	HSNAP_STACKS_AUTO, /* not yet decided */
@@ -223,6 +240,8 @@ struct hsnap_wire_directory {
 	uint64_t stack_segments[HSNAP_STACK_SEGMENTS]; /* addresses, 0: not there */
 	uint64_t stack_units;   /* units handed out */
 	uint64_t stacks_lost;   /* allocations whose stack found no place */
+	uint64_t notes_lost;    /* annotations (heapsnap.h) that found no place */
+	uint64_t notes_astray;  /* … of addresses that are nobody's */
 
 	struct hsnap_wire_counters shared; /* of threads that have no slot of their own; atomic */
 	uint64_t slot_segments[HSNAP_SLOT_SEGMENTS]; /* addresses, 0: not there */

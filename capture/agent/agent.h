@@ -59,6 +59,7 @@ extern struct hsnap_agent_state hsnap_agent __attribute__((aligned(64)));
 extern struct hsnap_agent_next hsnap_agent_next;
 extern EXPORTED struct hsnap_wire_directory hsnap_agent_directory;
 
+#define HSNAP_AGENT_KEPT 5u
 /* What the agent keeps of a thread. */
 struct hsnap_agent_thread {
 	struct hsnap_wire_counters *counters; /* NULL: none of its own */
@@ -66,6 +67,7 @@ struct hsnap_agent_thread {
 	bool ending;          /* … and it is to get none any more */
 	uint8_t bounds;       /* 0: stack not looked at yet, 1: known, 2: cannot be had */
 	uintptr_t stack_start, stack_end;
+	uint64_t before[HSNAP_AGENT_KEPT]; /* what the slot's earlier threads had counted, its first words */
 };
 extern HSNAP_TLS struct hsnap_agent_thread hsnap_agent_self;
 
@@ -97,6 +99,9 @@ extern bool hsnap_agent_sandboxed;
 /* threads.c */
 uint64_t hsnap_agent_pid(void); /* of this process, without a system call where that can be; 0: unknown */
 struct hsnap_wire_counters *hsnap_agent_slot(void); /* the thread's own or the shared one; never NULL */
+/* Of this thread alone, or of all together; false: it has no slot. */
+bool hsnap_agent_count_thread(struct hsnap_wire_counters *ret);
+void hsnap_agent_count_process(struct hsnap_wire_counters *ret);
 void hsnap_agent_find_bounds(struct hsnap_agent_thread *self, uintptr_t sp);
 void hsnap_agent_renew_epoch(void); /* once in 64 allocations of a thread */
 void hsnap_agent_threads_start(void);
@@ -106,6 +111,9 @@ void hsnap_agent_walks_start(void);
 extern uint64_t hsnap_agent_heap_bits[HSNAP_HEAP_WORDS];
 void hsnap_agent_note_heap(uintptr_t address);
 void hsnap_agent_note_main(uintptr_t address);
+/* Is all of it memory where chunks have been, and mapped by now?  Of pieces, and of heaps that may go again, the kernel
+ * is asked (~0.2 us); in a sandbox they are taken for nothing. */
+bool hsnap_agent_is_heap(uintptr_t start, uintptr_t end);
 /* false: the table is full; counted. */
 bool hsnap_agent_large_add(uintptr_t address, uint64_t requested, uint64_t site, unsigned epoch);
 /* A large block that found no place is counted, and no more once it is gone; false: there was none. */
@@ -114,8 +122,16 @@ bool hsnap_agent_large_found(void);
 /* Take an entry out; false: it is not there. */
 bool hsnap_agent_large_take(uintptr_t address, uint64_t *ret_requested, uint64_t *ret_site);
 
+/* Where the site and the epoch of a large block stand, site << 12 | epoch; NULL: it is none. */
+uint64_t *hsnap_agent_large_site(uintptr_t address);
+
 /* stacks.c: the site of the call whose frame is at `frame` (of one of our exported functions). */
 uint32_t hsnap_agent_site(const uintptr_t *frame);
+/* Another record in the pool of stacks, its head and the words behind it: the unit of one that is the same, or a new
+ * one; 0: no room.  And the head of a unit, and the bytes behind it. */
+uint32_t hsnap_agent_intern(uint64_t head, const uint64_t *words, uint32_t num);
+uint64_t hsnap_agent_unit(uint32_t unit);
+const char *hsnap_agent_unit_text(uint32_t unit);
 
 /* Where only callers are recorded: return address to site, pc >> 12: 35 bits | site 24; the rest of the
  * address is in the place of the entry. */

@@ -69,7 +69,10 @@ static inline __attribute__((always_inline)) void *resize(void *block, size_t si
 	}
 	if (UNLIKELY(old.data))
 		hsnap_agent_put_data(moved, &old);
-	return hsnap_agent_record(moved, size, frame);
+	moved = hsnap_agent_record(moved, size, frame);
+	if (UNLIKELY(old.tagged))
+		hsnap_agent_tag_again(moved, old.tagged);
+	return moved;
 }
 
 EXPORTED void *realloc(void *block, size_t size)

@@ -8,11 +8,17 @@
  */
 #include "capture/agent/agent.h"
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#define HEAP_SIZE ((uintptr_t)1 << HSNAP_HEAP_SHIFT)
 
 /* 256 KiB and 16 MiB that stay unmapped but for the few pages with a bit set. */
 uint64_t hsnap_agent_heap_bits[HSNAP_HEAP_WORDS];
 static uint64_t piece_bits[HSNAP_PIECE_WORDS];
+/* Of the heaps those that an arena began with: its state is in there, so they are never unmapped. */
+static uint64_t first_heaps[HSNAP_HEAP_WORDS];
 
 static void set_bit(uint64_t *words, uintptr_t number)
 {
@@ -27,6 +33,10 @@ void hsnap_agent_note_heap(uintptr_t address)
 		return;
 	hsnap_agent_directory.heap_bits = (uintptr_t)hsnap_agent_heap_bits;
 	set_bit(hsnap_agent_heap_bits, address >> HSNAP_HEAP_SHIFT);
+	/* The arena's address is the first word (glibc 2.36 malloc/arena.c, struct _heap_info). */
+	uintptr_t heap = address & ~(HEAP_SIZE - 1), arena = *(const uintptr_t *)heap;
+	if (arena > heap && arena < heap + 4096)
+		set_bit(first_heaps, address >> HSNAP_HEAP_SHIFT);
 }
 
 /* A chunk of the main arena beyond what is known of the brk area: it has grown, or the chunk
@@ -55,6 +65,41 @@ void hsnap_agent_note_main(uintptr_t address)
 	}
 	hsnap_agent_directory.piece_bits = (uintptr_t)piece_bits;
 	set_bit(piece_bits, piece);
+}
+
+/* ---- may it be read? ---- */
+
+/* The kernel is asked, where it may be. */
+static bool is_mapped(uintptr_t start, uintptr_t end)
+{
+	start &= ~(uintptr_t)4095;
+	return !hsnap_agent_sandboxed && !hsnap_agent_syscall(SYS_msync, (long)start, (long)(end - start), MS_ASYNC, 0, 0, 0);
+}
+
+static bool has_bit(const uint64_t *words, uintptr_t number)
+{
+	return __atomic_load_n(&words[number >> 6], __ATOMIC_RELAXED) >> (number & 63) & 1;
+}
+
+/* The third word is the heap's size. */
+static bool is_in_heap(uintptr_t start, uintptr_t end)
+{
+	uintptr_t heap = start & ~(HEAP_SIZE - 1);
+	if (!has_bit(first_heaps, heap >> HSNAP_HEAP_SHIFT) && !is_mapped(heap, heap + 4096))
+		return false;
+	uintptr_t size = ((const uintptr_t *)heap)[2];
+	return size <= HEAP_SIZE && end - heap <= size;
+}
+
+bool hsnap_agent_is_heap(uintptr_t start, uintptr_t end)
+{
+	if (start < 4096 || end <= start || end >> HSNAP_ADDRESS_BITS)
+		return false;
+	if (start >= hsnap_agent.brk_start && start - hsnap_agent.brk_start < hsnap_agent.brk_size)
+		return end <= (uintptr_t)sbrk(0); /* it may have been given back */
+	if (has_bit(hsnap_agent_heap_bits, start >> HSNAP_HEAP_SHIFT))
+		return is_in_heap(start, end);
+	return has_bit(piece_bits, start >> HSNAP_PIECE_SHIFT) && is_mapped(start, end);
 }
 
 /* ---- large blocks ---- */
@@ -126,6 +171,13 @@ bool hsnap_agent_large_add(uintptr_t address, uint64_t requested, uint64_t site,
 	}
 	hsnap_agent_large_lost();
 	return false;
+}
+
+uint64_t *hsnap_agent_large_site(uintptr_t address)
+{
+	uint64_t *table = __atomic_load_n(&hsnap_agent.large_address, __ATOMIC_ACQUIRE);
+	size_t slot = table && address > HSNAP_LARGE_BUSY ? large_find(table, address) : LARGE_CAPACITY;
+	return slot == LARGE_CAPACITY ? NULL : &table[2 * LARGE_CAPACITY + slot];
 }
 
 void hsnap_agent_large_lost(void)

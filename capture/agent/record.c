@@ -71,10 +71,14 @@ struct hsnap_agent_old hsnap_agent_release(void *block)
 	if (head & CHUNK_MAPPED) {
 		old.in_table = hsnap_agent_large_take((uintptr_t)block, &old.requested, &old.word);
 		old.lost = !old.in_table && hsnap_agent_large_found();
+		uint32_t site = old.in_table ? (uint32_t)(old.word >> 12) & HSNAP_MAX_SITE : 0;
+		old.tagged = hsnap_agent_is_tagged(site) ? site : 0;
 	} else {
 		uint64_t *place = trailer_place(block);
 		old.word = *place;
 		old.data = !is_live(place);
+		if (UNLIKELY(!old.data && HSNAP_TRAILER_STATE(old.word) == HSNAP_WIRE_TAGGED))
+			old.tagged = HSNAP_TRAILER_SITE(old.word);
 		old.room = HSNAP_ROOM(head);
 		*place = hsnap_agent_trailer(place, HSNAP_TRAILER_REST(0, 0, 0, HSNAP_WIRE_FREED));
 	}

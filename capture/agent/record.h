@@ -22,6 +22,7 @@ struct hsnap_agent_old {
 	bool lost;          /* a mapping that had found no place in it */
 	bool data;          /* `word` is no record but the program's: the block was made behind our back */
 	size_t room;        /* where that stood */
+	uint32_t tagged;    /* its site, if that has a tag */
 };
 
 /* record.c: the rare ways. */
@@ -32,6 +33,10 @@ struct hsnap_agent_old hsnap_agent_release(void *block); /* any block that is ab
 void hsnap_agent_restore(void *block, const struct hsnap_agent_old *old);
 void hsnap_agent_put_data(void *moved, const struct hsnap_agent_old *old); /* what the mark of the old place hid */
 size_t hsnap_agent_usable(void *block);
+
+/* annotate.c: the block has the tag of another site. */
+void hsnap_agent_tag_again(void *block, uint32_t tagged);
+bool hsnap_agent_is_tagged(uint32_t site);
 
 /* Is this process recorded at all?  The first call of a process decides. */
 static inline bool hsnap_agent_records(void)

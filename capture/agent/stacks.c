@@ -72,18 +72,22 @@ static uint32_t take_units(uint32_t units)
 	return (uint32_t)first;
 }
 
-static uint32_t add_record(const uint64_t *pcs, uint32_t num, uint32_t sure)
+static uint64_t *record_at(uint32_t site)
+{
+	uint64_t segment = hsnap_agent_directory.stack_segments[site / HSNAP_STACK_SEGMENT_UNITS];
+	return (uint64_t *)segment + (uint64_t)HSNAP_STACK_UNIT_WORDS * (site % HSNAP_STACK_SEGMENT_UNITS);
+}
+
+static uint32_t add_record(uint64_t head, const uint64_t *words, uint32_t num)
 {
 	uint32_t units = (num + HSNAP_STACK_UNIT_WORDS) / HSNAP_STACK_UNIT_WORDS;
 	uint32_t site = take_units(units);
 	if (!site)
 		return 0;
-	uint64_t segment = hsnap_agent_directory.stack_segments[site / HSNAP_STACK_SEGMENT_UNITS];
-	uint64_t *record = (uint64_t *)segment + (uint64_t)HSNAP_STACK_UNIT_WORDS * (site % HSNAP_STACK_SEGMENT_UNITS);
-	uint64_t unloads = __atomic_load_n(&hsnap_agent_directory.num_unloads, __ATOMIC_RELAXED);
-	record[0] = num | sure << 8 | (unloads < 0xffff ? unloads : 0xffff) << 16;
+	uint64_t *record = record_at(site);
+	record[0] = head;
 	for (unsigned i = 0; i < num; i++)
-		record[1 + i] = pcs[i];
+		record[1 + i] = words[i];
 	return site;
 }
 
@@ -113,8 +117,8 @@ static void enter(struct hsnap_agent_table *table, uint64_t hash, uint32_t slot,
 		__atomic_fetch_add(&table->used, 1, __ATOMIC_RELAXED);
 }
 
-/* A stack that is not in the newest table. */
-static __attribute__((noinline)) uint32_t intern_slowly(const uint64_t *pcs, uint32_t num, uint32_t sure, uint64_t hash)
+/* A record that is not in the newest table. */
+static __attribute__((noinline)) uint32_t intern_slowly(uint64_t head, const uint64_t *words, uint32_t num, uint64_t hash)
 {
 	struct hsnap_agent_table *newest = __atomic_load_n(&hsnap_agent.table, __ATOMIC_ACQUIRE);
 	uint32_t slot = UINT32_MAX, ignored, site = newest ? look(newest, hash, &slot) : 0;
@@ -133,7 +137,7 @@ static __attribute__((noinline)) uint32_t intern_slowly(const uint64_t *pcs, uin
 	if (!newest || slot == UINT32_MAX)
 		return site;
 	if (!site)
-		site = add_record(pcs, num, sure);
+		site = add_record(head, words, num);
 	if (site)
 		enter(newest, hash, slot, site);
 	return site;
@@ -153,18 +157,54 @@ static __attribute__((noinline)) uint64_t last_unload(const uint64_t *pcs, uint3
 	return last;
 }
 
-static inline uint32_t intern(const uint64_t *pcs, uint32_t num, uint32_t sure, uint64_t hash)
+static inline uint64_t spread(uint64_t hash)
 {
-	if (UNLIKELY(__atomic_load_n(&hsnap_agent_directory.num_unloads, __ATOMIC_RELAXED)))
-		hash += last_unload(pcs, num) * 0xc2b2ae3d27d4eb4d;
 	hash ^= hash >> 32;
 	hash *= 0x9e3779b97f4a7c15;
 	hash ^= hash >> 29;
-	if (UNLIKELY(!(hash >> 24)))
-		hash |= 1ull << 24; /* an entry is never 0 */
+	return LIKELY(hash >> 24) ? hash : hash | 1ull << 24; /* an entry is never 0 */
+}
+
+static inline uint32_t intern(const uint64_t *pcs, uint32_t num, uint32_t sure, uint64_t hash)
+{
+	uint64_t unloads = __atomic_load_n(&hsnap_agent_directory.num_unloads, __ATOMIC_RELAXED);
+	if (UNLIKELY(unloads))
+		hash += last_unload(pcs, num) * 0xc2b2ae3d27d4eb4d;
+	hash = spread(hash);
 	struct hsnap_agent_table *newest = __atomic_load_n(&hsnap_agent.table, __ATOMIC_ACQUIRE);
 	uint32_t ignored, site = LIKELY(newest != NULL) ? look(newest, hash, &ignored) : 0;
-	return LIKELY(site) ? site : intern_slowly(pcs, num, sure, hash);
+	return LIKELY(site) ? site : intern_slowly(num | sure << 8 | (unloads < 0xffff ? unloads : 0xffff) << 16, pcs, num, hash);
+}
+
+/* ---- what annotations say ---- */
+
+#define MAX_TRIES 8u /* other records that have the same hash */
+
+uint64_t hsnap_agent_unit(uint32_t unit)
+{
+	return *record_at(unit);
+}
+
+const char *hsnap_agent_unit_text(uint32_t unit)
+{
+	return (const char *)(record_at(unit) + 1);
+}
+
+/* Two of these are never taken for one: they are held against each other. */
+uint32_t hsnap_agent_intern(uint64_t head, const uint64_t *words, uint32_t num)
+{
+	uint64_t hash = head * 0xff51afd7ed558ccd;
+	for (uint32_t i = 0; i < num; i++)
+		hash = (hash ^ hash >> 31 ^ words[i]) * 0xff51afd7ed558ccd;
+	for (uint32_t tries = 0; tries < MAX_TRIES; tries++) {
+		uint32_t unit = intern_slowly(head, words, num, spread(hash + tries * 0xc2b2ae3d27d4eb4d));
+		uint64_t differs = unit ? *record_at(unit) ^ head : 1;
+		for (uint32_t i = 0; i < num && !differs; i++)
+			differs = record_at(unit)[1 + i] ^ words[i];
+		if (!differs || !unit)
+			return unit;
+	}
+	return 0;
 }
 
 /* ---- sites ---- */

@@ -146,9 +146,35 @@ struct hsnap_wire_counters *hsnap_agent_slot(void)
 	self->ending = false;
 	if (hsnap_agent.stacks >= HSNAP_STACKS_FP)
 		self->walks = walks_at(index);
+	memcpy(self->before, slot, sizeof(self->before));
 	self->counters = slot;
 	return slot;
 }
+
+bool hsnap_agent_count_thread(struct hsnap_wire_counters *ret)
+{
+	const struct hsnap_wire_counters *own = hsnap_agent_slot();
+	uint64_t counts[HSNAP_AGENT_KEPT];
+	if (own == &hsnap_agent_directory.shared)
+		return false;
+	memcpy(counts, own, sizeof(counts));
+	for (unsigned i = 0; i < HSNAP_AGENT_KEPT; i++)
+		counts[i] -= hsnap_agent_self.before[i];
+	memcpy(ret, counts, sizeof(counts));
+	return true;
+}
+
+void hsnap_agent_count_process(struct hsnap_wire_counters *ret)
+{
+	const struct hsnap_wire_counters *from = &hsnap_agent_directory.shared;
+	uint64_t sums[HSNAP_AGENT_KEPT] = { 0 };
+	uint64_t num = __atomic_load_n(&hsnap_agent_directory.num_slots, __ATOMIC_ACQUIRE);
+	for (uint64_t i = 0; from; from = i < num ? slot_at(i++) : NULL)
+		for (unsigned word = 0; word < HSNAP_AGENT_KEPT; word++)
+			sums[word] += __atomic_load_n((const uint64_t *)from + word, __ATOMIC_RELAXED);
+	memcpy(ret, sums, sizeof(sums));
+}
+_Static_assert(offsetof(struct hsnap_wire_counters, next_free) == 8 * HSNAP_AGENT_KEPT, "all that is counted");
 
 /* How many slots wait for a thread. */
 static uint64_t num_waiting(uint64_t num)

@@ -13,6 +13,9 @@ void hsnap_heap_deinit(struct hsnap_heap *heap)
 	hsnap_vec_deinit(&heap->blocks);
 	hsnap_vec_deinit(&heap->stacks);
 	hsnap_vec_deinit(&heap->pcs);
+	hsnap_vec_deinit(&heap->tags);
+	free(heap->tag_of);
+	hsnap_strings_deinit(&heap->texts);
 	hsnap_vec_deinit(&heap->regions);
 	hsnap_vec_deinit(&heap->own);
 	hsnap_vec_deinit(&heap->free);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "snapshot/base/error.h"
+#include "snapshot/base/strings.h"
 #include "snapshot/base/vec.h"
 
 #define HSNAP_BLOCK_NO_RECORD 1u /* in use, but the agent has no valid record of it */
@@ -26,6 +27,13 @@ struct hsnap_block {
 
 struct hsnap_raw_stack {
 	uint32_t first_pc, num_pcs; /* into pcs: return addresses, innermost first */
+};
+
+/* The name of a type as the program gives it (heapsnap.h): any bytes, at most HSNAP_MAX_TEXT of them. */
+struct hsnap_tag {
+	hsnap_string text; /* in the heap's texts */
+	uint8_t how;       /* enum hsnap_wire_text */
+	bool cut;          /* it was longer */
 };
 
 /* Memory that an allocator or the agent manages: no place to look for roots. */
@@ -60,10 +68,14 @@ struct hsnap_heap {
 	struct hsnap_vec(struct hsnap_block) blocks;   /* live ones, in order of address, disjoint */
 	struct hsnap_vec(struct hsnap_raw_stack) stacks; /* [0] empty */
 	struct hsnap_vec(uint64_t) pcs;
+	struct hsnap_vec(struct hsnap_tag) tags; /* [0] empty; what the program says its blocks are */
+	uint32_t *tag_of;                        /* one a block: index into tags; NULL: there are none */
 	struct hsnap_vec(struct hsnap_region) regions; /* in order of address, disjoint */
 	struct hsnap_vec(struct hsnap_region) own;     /* of these the agent's own, in order, disjoint */
 	struct hsnap_vec(struct hsnap_free) free;      /* in order of address, disjoint */
 	struct hsnap_vec(struct hsnap_arena) arenas;   /* [0] as said above; empty: not told */
+	struct hsnap_strings texts;
+	uint64_t notes_lost, notes_astray; /* annotations without room, and of addresses that are nobody's */
 	const char *source;         /* "agent", "glibc" */
 	bool requested_known;       /* requested sizes are known (for blocks with a record) */
 	uint64_t epoch_start;       /* ns since the epoch to which block epochs count */

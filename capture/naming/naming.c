@@ -53,6 +53,7 @@ static void work_deinit(struct hsnap_work *work)
 	free(work->aliases);
 	hsnap_plans_deinit(&work->plans);
 	hsnap_classes_deinit(&work->classes);
+	hsnap_tags_deinit(&work->tags);
 	if (work->user) {
 		hsnap_bounds_deinit(&work->user->bounds);
 		hsnap_pages_free(work->user->marks, work->num_blocks, sizeof(*work->user->marks));
@@ -124,7 +125,9 @@ static enum hsnap_code look_into_blocks(struct hsnap_work *work, struct hsnap_sy
 	hsnap_naming_begin(work, "sites");
 	code = hsnap_find_headers(work, err);
 	hsnap_naming_begin(work, "classes");
-	return code ? code : hsnap_find_classes(work, symbols, err);
+	if (!code)
+		code = hsnap_find_classes(work, symbols, err);
+	return code ? code : hsnap_find_tags(work, symbols, err);
 }
 
 static const struct {
@@ -133,6 +136,7 @@ static const struct {
 } steps[] = {
 	{ "roots", prepare }, { "roots", hsnap_copy_modules }, { "roots", hsnap_copy_stacks }, { "roots", hsnap_find_segments },
 	{ "sites", hsnap_claim_sites }, { "classes", hsnap_claim_vtables },
+	{ "classes", hsnap_claim_tags },
 	{ "push", hsnap_push_types }, { "doubt", hsnap_spread_doubt },
 	{ "scan", hsnap_make_layouts }, { "scan", hsnap_scan_roots }, { "scan", hsnap_name_segments },
 	{ "holders", hsnap_find_holders }, { "holders", hsnap_user_notes }, { "scan", hsnap_scan_blocks }, { "labels", hsnap_assign_types },

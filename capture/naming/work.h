@@ -14,6 +14,7 @@
 #include "capture/naming/memory.h"
 #include "capture/naming/naming.h"
 #include "capture/naming/partset.h"
+#include "capture/naming/tags.h"
 #include "capture/naming/types.h"
 #include "capture/naming/user.h"
 
@@ -156,6 +157,7 @@ struct hsnap_work {
 	struct hsnap_vec(struct hsnap_half_edge) root_edges; /* of segments, one after the other */
 	struct hsnap_layout *layouts;                        /* one a type of symbols; NULL without */
 	struct hsnap_classes classes;                        /* of the vtable pointers in the heap */
+	struct hsnap_tags tags;                              /* what the program says itself */
 };
 
 /**

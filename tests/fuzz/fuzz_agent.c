@@ -24,6 +24,8 @@
 #define CODE 0x7f4000000000ull
 #define CODE_SIZE 4096u
 #define LARGE 64u /* places for large blocks */
+#define TEXT_UNIT 7u
+#define TAGGED_UNIT 8u
 #define KEY 0x5eed5eed5eed5eedull
 
 static const struct layout layouts[] = {
@@ -92,7 +94,7 @@ static void add_records(struct ptm *ptm)
 		if (block->address >= PTM_MAPPED && block->address < PTM_HEAPS && ptm_get(ptm, block->address - 8) & 2)
 			add_large(block, num_large++);
 		else if (block->what == 'l')
-			ptm_put(ptm, place, record(place, i % 4, 5, HSNAP_WIRE_LIVE));
+			ptm_put(ptm, place, i % 4 ? record(place, i % 4, 5, HSNAP_WIRE_LIVE) : record(place, TAGGED_UNIT, 5, HSNAP_WIRE_TAGGED));
 		else if (block->what == 'c')
 			ptm_put(ptm, place, record(place, 0, 0, HSNAP_WIRE_FREED));
 	}
@@ -111,6 +113,11 @@ static void fill_tables(const struct ptm *ptm, unsigned flags)
 		for (unsigned i = 1; i < 12; i++)
 			tables.stacks[2 * unit - 1 + i / 8][i % 8] = CODE + 64 * unit + 16 * i;
 	}
+	/* Behind the stacks a text, and one of them with it as a tag. */
+	static const char text[] = "struct session of somebody";
+	tables.stacks[TEXT_UNIT][0] = HSNAP_UNIT_TEXT | (sizeof(text) - 1) << 8;
+	memcpy(&tables.stacks[TEXT_UNIT][1], text, sizeof(text) - 1);
+	tables.stacks[TAGGED_UNIT][0] = HSNAP_UNIT_TAGGED | TEXT_UNIT << 8 | (uint64_t)3 << 32;
 	tables.slots[0] = (struct hsnap_wire_counters){ .allocated_bytes = 4000, .allocated_count = 9, .allocated_room = 5000,
 							.freed_count = 2, .freed_room = 200 };
 	if (flags & 4)
@@ -133,7 +140,7 @@ static void fill_directory(unsigned flags, uint64_t minor)
 		.large_address = TABLES + offsetof(struct tables, large),
 		.large_requested = TABLES + offsetof(struct tables, requested),
 		.large_site = TABLES + offsetof(struct tables, sites), .large_capacity = LARGE,
-		.stack_segments = { TABLES + offsetof(struct tables, stacks) }, .stack_units = 8,
+		.stack_segments = { TABLES + offsetof(struct tables, stacks) }, .stack_units = 9,
 		.slot_segments = { TABLES + offsetof(struct tables, slots) }, .num_slots = 2, .num_unloads = 1,
 		.unloads = { { CODE + 192, CODE + 256, 1 } }, .num_own = 1, .own = { { TABLES, TABLES + sizeof(tables) } },
 	};
@@ -219,6 +226,7 @@ static void check(const struct hsnap_heap *heap)
 		const struct hsnap_block *block = &heap->blocks.items[i];
 		require(block->address >= end && block->usable && block->address + block->usable > block->address);
 		require(block->requested <= block->usable && block->stack < heap->stacks.num);
+		require(!heap->tag_of || heap->tag_of[i] < heap->tags.num);
 		end = block->address + block->usable;
 	}
 	end = 0;
@@ -231,6 +239,10 @@ static void check(const struct hsnap_heap *heap)
 	}
 	for (size_t i = 0; i < heap->stacks.num; i++)
 		require((uint64_t)heap->stacks.items[i].first_pc + heap->stacks.items[i].num_pcs <= heap->pcs.num);
+	for (size_t i = 1; i < heap->tags.num; i++) {
+		const char *text = hsnap_str(&heap->texts, heap->tags.items[i].text);
+		require(*text && strlen(text) <= HSNAP_MAX_TEXT && heap->tags.items[i].how < HSNAP_NUM_TEXTS);
+	}
 	check_regions(heap->regions.items, heap->regions.num);
 	check_regions(heap->own.items, heap->own.num);
 	require(heap->walked_bytes == heap->expected_bytes || heap->partial[0]);
@@ -254,7 +266,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct hsnap_target *target = make_target(&ptm, bytes[0]);
 	if (!hsnap_agent_heap_read(target, &heap, &err)) {
 		check(&heap);
-		require(size > 2 || (heap.found_room && heap.stacks.num > 1)); /* unchanged, its records are read */
+		require(size > 2 || (heap.found_room && heap.stacks.num > 1 && heap.tags.num == 2)); /* unchanged, its records are read */
 		hsnap_heap_deinit(&heap);
 	} else {
 		require(size > 2 && err.message[0]);

@@ -99,6 +99,8 @@ static enum hsnap_code read_all(struct reader *reader, struct hsnap_error *err)
 	heap->source = "agent";
 	heap->requested_known = true;
 	heap->epoch_start = reader->dir.epoch_start;
+	heap->notes_lost = reader->dir.notes_lost;
+	heap->notes_astray = reader->dir.notes_astray;
 	bool counters = read_counters(reader);
 	count_overruns(reader);
 	count_freed(reader);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sites.c - the stacks that the blocks' records name. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "capture/alloc/agent/reader.h"
 #include "capture/unwind/target.h"
@@ -37,21 +38,42 @@ static bool keeps_frame(const struct hsnap_target *target, uint64_t pc)
 	return row.cfa_register == HSNAP_REG_FRAME && row.cfa_offset == 16;
 }
 
+/* What is known of a unit; each plus one, 0: not looked at yet. */
+struct site {
+	uint32_t stack, tag; /* where it is a site: indices */
+	uint32_t text;       /* where it is a tag's text: the tag's */
+};
+
+struct sites {
+	struct reader *reader;
+	struct site *items; /* one a unit of the pool of stacks, and one */
+	uint64_t num;
+};
+
+static void sites_deinit(struct sites *sites)
+{
+	free(sites->items);
+}
+
+/* The words of a unit; false: there is none. */
+static bool read_unit(const struct reader *reader, uint32_t unit, uint64_t *words, size_t num)
+{
+	uint64_t segment = reader->dir.stack_segments[unit / HSNAP_STACK_SEGMENT_UNITS];
+	uint64_t at = segment + (uint64_t)(unit % HSNAP_STACK_SEGMENT_UNITS) * HSNAP_STACK_UNIT_WORDS * sizeof(uint64_t);
+	return segment && !hsnap_target_read(reader->target, at, words, num * sizeof(*words), NULL);
+}
+
 /* Append the stack of a site; false: out of memory.  *ret is 0 where the site makes no sense. */
 static bool add_stack(struct reader *reader, uint32_t site, uint32_t *ret)
 {
 	struct hsnap_heap *heap = reader->heap;
 	uint64_t record[1 + HSNAP_WIRE_MAX_DEPTH];
-	uint64_t segment = reader->dir.stack_segments[site / HSNAP_STACK_SEGMENT_UNITS];
-	uint32_t unit = site % HSNAP_STACK_SEGMENT_UNITS;
-	uint64_t at = segment + (uint64_t)unit * HSNAP_STACK_UNIT_WORDS * sizeof(uint64_t);
 	*ret = 0;
-	if (!segment || hsnap_target_read(reader->target, at, record, sizeof(*record), NULL))
+	if (!read_unit(reader, site, record, 1))
 		return true;
 	unsigned num = HSNAP_STACK_NUM(record[0]), unloads = HSNAP_STACK_UNLOADS(record[0]);
 	unsigned sure = HSNAP_STACK_SURE(record[0]);
-	if (!num || num > HSNAP_WIRE_MAX_DEPTH ||
-	    hsnap_target_read(reader->target, at, record, (1 + num) * sizeof(*record), NULL))
+	if (!num || num > HSNAP_WIRE_MAX_DEPTH || !read_unit(reader, site, record, 1 + num))
 		return true;
 	struct hsnap_raw_stack stack = { .first_pc = (uint32_t)heap->pcs.num };
 	for (unsigned i = 0; i < num; i++) {
@@ -70,27 +92,71 @@ static bool add_stack(struct reader *reader, uint32_t site, uint32_t *ret)
 	return hsnap_vec_push(&heap->stacks, stack);
 }
 
+/* Append the tag that is such a text; false: out of memory.  *ret is 0 where it makes no sense. */
+static bool add_tag(struct reader *reader, uint32_t unit, uint32_t *ret)
+{
+	struct hsnap_heap *heap = reader->heap;
+	uint64_t record[1 + (HSNAP_MAX_TEXT + 8) / 8];
+	*ret = 0;
+	if (!read_unit(reader, unit, record, 1) || HSNAP_UNIT_KIND(record[0]) != HSNAP_UNIT_TEXT)
+		return true;
+	unsigned bytes = HSNAP_TEXT_BYTES(record[0]);
+	if (!bytes || bytes > HSNAP_MAX_TEXT || HSNAP_TEXT_HOW(record[0]) >= HSNAP_NUM_TEXTS ||
+	    !read_unit(reader, unit, record, 1 + (bytes + 7) / 8) || memchr(record + 1, '\0', bytes))
+		return true;
+	struct hsnap_tag tag = { .text = hsnap_strings_add_len(&heap->texts, (const char *)(record + 1), bytes),
+				 .how = (uint8_t)HSNAP_TEXT_HOW(record[0]), .cut = HSNAP_TEXT_IS_CUT(record[0]) };
+	*ret = (uint32_t)heap->tags.num;
+	return tag.text != HSNAP_NO_STRING && hsnap_vec_push(&heap->tags, tag);
+}
+
+/* Find out what a site is: a stack, or the two of which a tagged one is made; false: out of memory. */
+static bool know(struct sites *sites, uint32_t number)
+{
+	struct site *site = &sites->items[number];
+	uint32_t bare = number, text = 0;
+	uint64_t head;
+	if (read_unit(sites->reader, number, &head, 1) && HSNAP_UNIT_KIND(head) == HSNAP_UNIT_TAGGED) {
+		bare = HSNAP_TAGGED_SITE(head) < sites->num ? HSNAP_TAGGED_SITE(head) : 0;
+		text = HSNAP_TAGGED_TEXT(head) < sites->num ? HSNAP_TAGGED_TEXT(head) : 0;
+	}
+	struct site *stack = &sites->items[bare], *tag = &sites->items[text];
+	if (bare && !stack->stack && (!add_stack(sites->reader, bare, &stack->stack) || !++stack->stack))
+		return false;
+	if (text && !tag->text && (!add_tag(sites->reader, text, &tag->text) || !++tag->text))
+		return false;
+	site->stack = bare ? stack->stack : 1;
+	site->tag = text ? tag->text : 1;
+	return true;
+}
+
+/* false: out of memory */
+static bool note_tag(struct hsnap_heap *heap, size_t block, uint32_t tag)
+{
+	if (!heap->tag_of)
+		heap->tag_of = calloc(heap->blocks.num, sizeof(*heap->tag_of));
+	if (!heap->tag_of)
+		return false;
+	heap->tag_of[block] = tag;
+	return true;
+}
+
 enum hsnap_code hsnap_reader_sites(struct reader *reader, struct hsnap_error *err)
 {
 	struct hsnap_heap *heap = reader->heap;
-	uint64_t num_sites = reader->dir.stack_units;
-	if (num_sites > HSNAP_MAX_SITE)
-		num_sites = (uint64_t)HSNAP_MAX_SITE + 1;
-	/* Site to stack, plus one; 0: not read yet. */
-	hsnap_auto(hsnap_freep) uint32_t *stack_of = calloc((size_t)num_sites + 1, sizeof(*stack_of));
-	if (!stack_of || !hsnap_vec_push(&heap->stacks, (struct hsnap_raw_stack){ 0 }))
-		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
-	for (size_t i = 0; i < heap->blocks.num; i++) {
-		uint32_t site = heap->blocks.items[i].stack, stack = 0;
-		heap->blocks.items[i].stack = 0;
-		if (!site || site >= num_sites)
-			continue;
-		if (!stack_of[site]) {
-			if (!add_stack(reader, site, &stack))
-				return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
-			stack_of[site] = stack + 1;
-		}
-		heap->blocks.items[i].stack = stack_of[site] - 1;
+	hsnap_auto(sites_deinit) struct sites sites = { .reader = reader, .num = reader->dir.stack_units };
+	if (sites.num > HSNAP_MAX_SITE)
+		sites.num = (uint64_t)HSNAP_MAX_SITE + 1;
+	sites.items = calloc((size_t)sites.num + 1, sizeof(*sites.items));
+	bool room = sites.items && hsnap_vec_push(&heap->stacks, (struct hsnap_raw_stack){ 0 }) &&
+		    hsnap_vec_push(&heap->tags, (struct hsnap_tag){ 0 });
+	for (size_t i = 0; i < heap->blocks.num && room; i++) {
+		struct hsnap_block *block = &heap->blocks.items[i];
+		uint32_t number = block->stack < sites.num ? block->stack : 0;
+		room = !number || sites.items[number].tag || know(&sites, number);
+		block->stack = number && room ? sites.items[number].stack - 1 : 0;
+		if (room && number && sites.items[number].tag > 1)
+			room = note_tag(heap, i, sites.items[number].tag - 1);
 	}
-	return HSNAP_OK;
+	return room ? HSNAP_OK : hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 }

@@ -123,7 +123,7 @@ static struct found look_at(struct hsnap_reader *reader, const struct locals *lo
 	struct hsnap_die_facts facts;
 	if (!hsnap_table_facts(reader, reader->functions.items[function].key, &facts))
 		return found;
-	const char *mangled = facts.linkage_name;
+	const char *mangled = hsnap_table_linkage_name(reader, reader->functions.items[function].key);
 	if (mangled) {
 		if (!strncmp(mangled, "_Z", 2) && has_class(locals, mangled + 2))
 			found.scope = demangled(reader, mangled);

@@ -228,6 +228,8 @@ hsnap_string hsnap_table_type_name(const struct hsnap_reader *reader, uint32_t i
 uint32_t hsnap_table_owner(struct hsnap_reader *reader, hsnap_die_key key);
 /* A function's qualified name, through specification and origin; "" where it has none. */
 hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_key key);
+/* The entry's linkage name, its own or that of what it is an instance of, borrowed from the file; NULL: none. */
+const char *hsnap_table_linkage_name(struct hsnap_reader *reader, hsnap_die_key key);
 
 /*
  * Index of the type at the key, read now if it was not yet; HSNAP_UNKNOWN_TYPE where there is none.

@@ -322,6 +322,19 @@ bool hsnap_table_own_function(struct hsnap_reader *reader, hsnap_die_key key, st
 	return found != NULL;
 }
 
+const char *hsnap_table_linkage_name(struct hsnap_reader *reader, hsnap_die_key key)
+{
+	for (unsigned hops = 0; key && key != HSNAP_DIE_UNKNOWN && hops < 4; hops++) {
+		struct hsnap_die_facts facts;
+		if (!hsnap_table_facts(reader, key, &facts))
+			return NULL;
+		if (facts.linkage_name)
+			return facts.linkage_name;
+		key = facts.specification ? facts.specification : facts.origin;
+	}
+	return NULL;
+}
+
 hsnap_string hsnap_table_function_name(struct hsnap_reader *reader, hsnap_die_key key)
 {
 	for (unsigned hops = 0; key && key != HSNAP_DIE_UNKNOWN && hops < 8; hops++) {

@@ -152,20 +152,6 @@ static void find_methods(struct finder *finder, uint32_t v)
 	}
 }
 
-/* The entry's linkage name, its own or that of what it is an instance of; NULL: none. */
-static const char *linkage_name(struct hsnap_reader *reader, hsnap_die_key key)
-{
-	for (unsigned hops = 0; key && key != HSNAP_DIE_UNKNOWN && hops < 4; hops++) {
-		struct hsnap_die_facts facts;
-		if (!hsnap_table_facts(reader, key, &facts))
-			return NULL;
-		if (facts.linkage_name)
-			return facts.linkage_name;
-		key = facts.specification ? facts.specification : facts.origin;
-	}
-	return NULL;
-}
-
 /* "fill(int)" of "vtable for fill(int)::Local": what the class is called after; 0: nothing. */
 static hsnap_string scope_of(struct hsnap_reader *reader, const char *mangled)
 {
@@ -215,7 +201,7 @@ static void see_function(void *context, uint64_t address, hsnap_die_key function
 {
 	struct finder *finder = context;
 	const struct method *methods = finder->methods.items;
-	const char *name = linkage_name(finder->reader, function);
+	const char *name = hsnap_table_linkage_name(finder->reader, function);
 	for (size_t i = hsnap_first(finder->methods.num, m, methods[m].address >= address);
 	     i < finder->methods.num && methods[i].address == address; i++) {
 		uint32_t *owner = &finder->owners[methods[i].vtable];

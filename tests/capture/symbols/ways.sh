@@ -96,6 +96,10 @@ facts $base "$(cat $base/asks)" >$base/facts
 check "the plain build says enough" eval '[ $(grep -c ^type plain_gcc/facts) -ge 8 ] && [ $(grep -c ^local plain_gcc/facts) -ge 8 ] &&
 	[ $(grep -c ^result plain_gcc/facts) -ge 3 ] && [ $(grep -c ^frame plain_gcc/facts) -ge 8 ]'
 
+if [ "$1" = c++ ]; then
+	check "a class within a function is called after it" grep -q '^type ways::make(int)::Local:' $base/facts
+fi
+
 # --- an independent witness: members by offset, and which variables are in scope at an address ---
 if command -v gdb >/dev/null && gdb -nx -batch -ex 'python print(1)' >/dev/null 2>&1; then
 	cat >witness.py <<'X'

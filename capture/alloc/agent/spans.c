@@ -11,9 +11,6 @@
 
 #define PAGE 4096u
 #define MAX_LARGE ((uint64_t)1 << 24)
-/* At least that is an arena in each version since 2.26 (2,184 to 2,200): its map of used lists, further in, may look like
- * the head of a chunk. */
-#define ARENA_SIZE 2176u
 #define HEAP_SIZE ((uint64_t)1 << HSNAP_HEAP_SHIFT)
 
 static enum hsnap_code no_memory(struct hsnap_error *err)
@@ -142,6 +139,23 @@ static bool add_brk(struct reader *reader)
 	return add_span(reader, start, end, SPAN_BRK, NULL);
 }
 
+/* struct malloc_state of glibc 2.27 to 2.42, 2.26, and from 2.43 on (no fastbins): see capture/alloc/glibc/arena.c. */
+static const uint64_t arena_sizes[] = { 2200, 2192, 2112 };
+
+/* Where the arena ends, and chunks begin: its last two words are what it has from the system, and had at most.  Further in,
+ * its map of used lists may look like the head of a chunk. */
+static uint64_t arena_end(const struct hsnap_target *target, uint64_t arena)
+{
+	size_t i = 0;
+	for (; i + 1 < sizeof(arena_sizes) / sizeof(*arena_sizes); i++) {
+		uint64_t has[2];
+		if (!hsnap_target_read(target, arena + arena_sizes[i] - sizeof(has), has, sizeof(has), NULL) && has[0] &&
+		    has[0] % PAGE == 0 && has[1] % PAGE == 0 && has[0] <= has[1] && has[1] >> HSNAP_ADDRESS_BITS == 0)
+			break;
+	}
+	return (arena + arena_sizes[i] + 15) & ~15ull;
+}
+
 /* A heap that was unmapped keeps its bit; what stands there now has no such head. */
 static bool add_heap(struct reader *reader, uint64_t start)
 {
@@ -153,7 +167,7 @@ static bool add_heap(struct reader *reader, uint64_t start)
 		return true;
 	uint64_t first = start + 32; /* a fifth member since 2.35 makes it 48; the walk tries both */
 	if (info[0] > start && info[0] < start + 4096)
-		first = info[0] + ARENA_SIZE;
+		first = arena_end(reader->target, info[0]);
 	size_t before = reader->spans.num;
 	if (!add_span(reader, first, contiguous_end(reader->target, start, start + info[2]), SPAN_HEAP, NULL))
 		return false;

@@ -157,7 +157,7 @@ libcs)
 		# Where the agent cannot be loaded, the program's own ledger is the witness.
 		"$loader" --library-path "$folder" --preload "$AGENT" ./heaps-old >tell.out 2>&1
 		grep -q 'usage: heaps' tell.out && agent_too=yes
-		set -- caches pieces arenas forked
+		set -- caches pieces arenas gone-threads forked
 		[ "${HEAPSNAP_TEST_ALL:-no}" = no ] || set -- $ways
 		for way in "$@"; do
 			shape "$way, $version, unprepared" ledger "$loader" --library-path "$folder" ./heaps-old "$way"

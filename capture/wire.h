@@ -211,6 +211,7 @@ enum hsnap_wire_allocator {
 	HSNAP_ALLOCATOR_UNDECIDED, /* nothing was allocated yet */
 	HSNAP_ALLOCATOR_GLIBC,
 	HSNAP_ALLOCATOR_ASIDE,     /* the agent only hands on: `aside` says why */
+	HSNAP_ALLOCATOR_OTHER,     /* handed on to the one that `aside` names, and entered in the registry */
 };
 
 struct hsnap_wire_directory {
@@ -223,7 +224,8 @@ struct hsnap_wire_directory {
 	uint32_t stacks;        /* enum hsnap_wire_stacks */
 	uint64_t epoch_start;   /* ns since 1970 to which epochs count */
 	uint64_t glibc_minor;   /* 36 for glibc 2.36 */
-	char aside[128];        /* why the agent stood aside: text, NUL-terminated */
+	char aside[128];        /* why the agent stood aside, or whose malloc it is: text, NUL-terminated */
+	char beside[64];        /* a function that goes round the agent and that the program calls; "" = none */
 
 	uint64_t brk_start, brk_end; /* where main-arena chunks were seen in the brk area; 0: nowhere */
 	uint64_t heap_bits;     /* address of HSNAP_HEAP_WORDS words */
@@ -236,6 +238,7 @@ struct hsnap_wire_directory {
 	uint64_t registry_exists; /* address of HSNAP_REGISTRY_WORDS words, a bit a segment; 0: no registry yet */
 	uint64_t registry_bases[HSNAP_REGISTRY_BITS + 1]; /* 0: no segment of so many bits */
 	uint64_t registry_lost;   /* blocks that found no place in it */
+	uint64_t unknown_frees;   /* of blocks that are not in it, where it has all of the program's */
 
 	uint64_t stack_segments[HSNAP_STACK_SEGMENTS]; /* addresses, 0: not there */
 	uint64_t stack_units;   /* units handed out */

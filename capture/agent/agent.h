@@ -39,12 +39,14 @@ enum hsnap_agent_mode {
 	HSNAP_MODE_UNDECIDED, /* the first call decides */
 	HSNAP_MODE_RECORD,
 	HSNAP_MODE_ASIDE,
+	HSNAP_MODE_OTHER,     /* another allocator's blocks: see other.h */
 };
 
 /* What every call reads and next to nothing writes: one place, apart from the directory. */
 struct hsnap_agent_state {
 	uint8_t mode;       /* enum hsnap_agent_mode */
 	bool operators;     /* operator new and delete are ours too, not only malloc */
+	bool other_operators; /* in HSNAP_MODE_OTHER: they are the allocator's own */
 	uint8_t stacks;     /* enum hsnap_wire_stacks */
 	uint32_t epoch;     /* of now, as a trailer has it; renewed now and then */
 	uint64_t key;
@@ -65,6 +67,8 @@ struct hsnap_agent_thread {
 	struct hsnap_wire_counters *counters; /* NULL: none of its own */
 	struct hsnap_agent_walks *walks;      /* comes and goes with them */
 	bool ending;          /* … and it is to get none any more */
+	bool inside;          /* another allocator: what it calls itself is its own affair */
+	uint64_t entered;     /* blocks that went into the registry */
 	uint8_t bounds;       /* 0: stack not looked at yet, 1: known, 2: cannot be had */
 	uintptr_t stack_start, stack_end;
 	uint64_t before[HSNAP_AGENT_KEPT]; /* what the slot's earlier threads had counted, its first words */

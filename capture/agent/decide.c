@@ -189,25 +189,72 @@ static bool is_libc(const struct link_map *module)
 	return find(module, "gnu_get_libc_version") && find(module, "__libc_malloc") == (void *)__libc_malloc;
 }
 
-/* Every function ours, and glibc's next to ours?  If not, say why. */
-static bool is_glibc(const struct link_map *self)
+/* These four at least are one allocator's, or what one hands out another one gets back. */
+#define NEEDED 4u
+static const size_t needed[NEEDED] = { 0, 1, 2, 4 };
+
+/* Every function ours, and glibc's next to ours?  Or another allocator's, one and the same?  If not, say why. */
+static enum hsnap_agent_mode whose(const struct link_map *self, const struct link_map **ret_other)
 {
-	bool plain = true;
+	enum hsnap_agent_mode mode = HSNAP_MODE_RECORD;
+	const struct link_map *definers[NUM(functions)];
 	for (size_t i = 0; i < NUM(functions); i++) {
 		void *found = NULL;
 		const struct link_map *definer = first_definer(_r_debug.r_map, self, functions[i].name, &found);
-		if (definer && plain) {
+		if (definer && mode != HSNAP_MODE_ASIDE) {
 			say_aside(functions[i].name, " comes from ", definer->l_name);
-			plain = false;
+			mode = HSNAP_MODE_ASIDE;
 		}
-		definer = first_definer(self->l_next, NULL, functions[i].name, &found);
-		if (definer && !is_libc(definer) && plain) {
+		definer = definers[i] = first_definer(self->l_next, NULL, functions[i].name, &found);
+		if (definer && !is_libc(definer) && mode == HSNAP_MODE_RECORD) {
 			say_aside(functions[i].name, " comes from ", definer->l_name);
-			plain = false;
+			mode = HSNAP_MODE_OTHER;
 		}
 		*functions[i].next = found;
 	}
-	return plain;
+	for (size_t i = 1; i < NEEDED && mode == HSNAP_MODE_OTHER; i++)
+		if (definers[needed[i]] != definers[0])
+			mode = HSNAP_MODE_ASIDE;
+	*ret_other = definers[0];
+	return mode;
+}
+
+/* Are operator new and delete all of this module? */
+static bool operators_are_of(const struct link_map *self, const struct link_map *module)
+{
+	for (size_t i = 0; i < NUM(operators); i++) {
+		void *found;
+		if (first_definer(_r_debug.r_map, self, operators[i], &found) ||
+		    first_definer(self->l_next, NULL, operators[i], &found) != module)
+			return false;
+	}
+	return true;
+}
+
+/* Functions of allocators that go round the agent: it cannot stand in for them, since programs look
+ * whether they are there to tell which allocator they have. */
+static const char *const around[] = { "mallocx", "rallocx", "je_malloc", "tc_malloc", "tc_new", "mi_malloc", "mi_heap_new" };
+
+static const char *goes_round(void)
+{
+	const struct link_map *module = _r_debug.r_map;
+	for (; module; module = module->l_next) {
+		struct symbols s = symbols_of(module);
+		/* Those that are undefined come before the first that is in the table of hashes. */
+		uint32_t num = !s.table || !s.strings || is_loader(module) ? 0 : s.gnu_hash ? s.gnu_hash[1] : s.hash ? s.hash[1] : 0;
+		for (uint32_t i = 1; i < num; i++)
+			for (size_t f = 0; f < NUM(around); f++)
+				if (s.table[i].st_shndx == SHN_UNDEF && !strcmp(s.strings + s.table[i].st_name, around[f]))
+					return around[f];
+	}
+	return NULL;
+}
+
+static void say_beside(const char *function)
+{
+	char *to = hsnap_agent_directory.beside, *end = to + sizeof(hsnap_agent_directory.beside) - 1;
+	for (; function && *function && to < end; function++)
+		*to++ = *function;
 }
 
 /* A program that replaces one operator expects the others of the C++ library to call it. */
@@ -269,22 +316,29 @@ enum hsnap_agent_mode hsnap_agent_decide(void)
 {
 	struct hsnap_wire_directory *dir = &hsnap_agent_directory;
 	const struct link_map *self = ourselves();
-	bool record = self && is_glibc(self);
+	const struct link_map *other = NULL;
+	enum hsnap_agent_mode mode = self ? whose(self, &other) : HSNAP_MODE_ASIDE;
 	dir->pid = hsnap_agent_pid();
 	dir->key = hsnap_agent.key = random_key();
 	for (const char *v = gnu_get_libc_version() + 2; *v >= '0' && *v <= '9'; v++)
 		dir->glibc_minor = dir->glibc_minor * 10 + (uint64_t)(*v - '0');
 	hsnap_agent.main_stack_end = __libc_stack_end;
 	hsnap_agent.brk_start = ((uintptr_t)hsnap_agent_syscall(SYS_brk, 0, 0, 0, 0, 0, 0) + 15) & ~(uintptr_t)15;
-	hsnap_agent.operators = self && operators_are_standard(self);
+	hsnap_agent.other_operators = mode == HSNAP_MODE_OTHER && operators_are_of(self, other);
+	hsnap_agent.operators = self && (hsnap_agent.other_operators || operators_are_standard(self));
 	hsnap_agent.stacks = (uint8_t)wanted_stacks();
 	dir->stacks = hsnap_agent.stacks;
 	start_clock();
 	hsnap_agent_walks_start();
-	enum hsnap_agent_mode mode = record ? HSNAP_MODE_RECORD : HSNAP_MODE_ASIDE;
-	dir->allocator = record ? HSNAP_ALLOCATOR_GLIBC : HSNAP_ALLOCATOR_ASIDE;
+	static const uint8_t allocators[] = {
+		[HSNAP_MODE_RECORD] = HSNAP_ALLOCATOR_GLIBC, [HSNAP_MODE_ASIDE] = HSNAP_ALLOCATOR_ASIDE,
+		[HSNAP_MODE_OTHER] = HSNAP_ALLOCATOR_OTHER,
+	};
+	dir->allocator = allocators[mode];
+	if (mode == HSNAP_MODE_OTHER)
+		say_beside(goes_round());
 	__atomic_store_n(&hsnap_agent.mode, (uint8_t)mode, __ATOMIC_RELEASE);
-	if (record)
+	if (mode != HSNAP_MODE_ASIDE)
 		hsnap_agent_threads_start();
 	return mode;
 }

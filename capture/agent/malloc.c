@@ -12,19 +12,20 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "capture/agent/other.h"
 #include "capture/agent/record.h"
 
 EXPORTED void *malloc(size_t size)
 {
 	if (UNLIKELY(!hsnap_agent_records()))
-		return hsnap_agent_next.malloc(size);
+		return hsnap_agent_other_malloc(size, __builtin_frame_address(0));
 	return hsnap_agent_record(__libc_malloc(hsnap_agent_grown(size)), size, __builtin_frame_address(0));
 }
 
 EXPORTED void *calloc(size_t num, size_t size)
 {
 	if (UNLIKELY(!hsnap_agent_records()))
-		return hsnap_agent_next.calloc(num, size);
+		return hsnap_agent_other_calloc(num, size, __builtin_frame_address(0));
 	size_t bytes;
 	if (UNLIKELY(__builtin_mul_overflow(num, size, &bytes))) {
 		errno = ENOMEM;
@@ -78,14 +79,14 @@ static inline __attribute__((always_inline)) void *resize(void *block, size_t si
 EXPORTED void *realloc(void *block, size_t size)
 {
 	if (UNLIKELY(!hsnap_agent_records()))
-		return hsnap_agent_next.realloc(block, size);
+		return hsnap_agent_other_realloc(block, size, __builtin_frame_address(0));
 	return resize(block, size, __builtin_frame_address(0));
 }
 
 EXPORTED void *reallocarray(void *block, size_t num, size_t size)
 {
 	if (UNLIKELY(!hsnap_agent_records()))
-		return hsnap_agent_next.reallocarray(block, num, size);
+		return hsnap_agent_other_reallocarray(block, num, size, __builtin_frame_address(0));
 	size_t bytes;
 	if (UNLIKELY(__builtin_mul_overflow(num, size, &bytes))) {
 		errno = ENOMEM;
@@ -97,7 +98,7 @@ EXPORTED void *reallocarray(void *block, size_t num, size_t size)
 EXPORTED void *memalign(size_t alignment, size_t size)
 {
 	if (UNLIKELY(!hsnap_agent_records()))
-		return hsnap_agent_next.memalign(alignment, size);
+		return hsnap_agent_other_memalign(alignment, size, __builtin_frame_address(0));
 	return hsnap_agent_record(__libc_memalign(alignment, hsnap_agent_grown(size)), size,
 				  __builtin_frame_address(0));
 }
@@ -105,7 +106,7 @@ EXPORTED void *memalign(size_t alignment, size_t size)
 EXPORTED void *aligned_alloc(size_t alignment, size_t size)
 {
 	if (UNLIKELY(!hsnap_agent_records()))
-		return hsnap_agent_next.aligned_alloc(alignment, size);
+		return hsnap_agent_other_aligned_alloc(alignment, size, __builtin_frame_address(0));
 	/* What glibc makes of a bad alignment depends on its version: ask it, and keep what it says. */
 	if (UNLIKELY(!alignment || alignment & (alignment - 1))) {
 		void *block = hsnap_agent_next.aligned_alloc(alignment, hsnap_agent_grown(size));
@@ -118,7 +119,7 @@ EXPORTED void *aligned_alloc(size_t alignment, size_t size)
 EXPORTED int posix_memalign(void **ret, size_t alignment, size_t size)
 {
 	if (UNLIKELY(!hsnap_agent_records()))
-		return hsnap_agent_next.posix_memalign(ret, alignment, size);
+		return hsnap_agent_other_posix_memalign(ret, alignment, size, __builtin_frame_address(0));
 	if (alignment % sizeof(void *) || !alignment || alignment & (alignment - 1))
 		return EINVAL;
 	void *block = __libc_memalign(alignment, hsnap_agent_grown(size));
@@ -131,7 +132,7 @@ EXPORTED int posix_memalign(void **ret, size_t alignment, size_t size)
 EXPORTED void *valloc(size_t size)
 {
 	if (UNLIKELY(!hsnap_agent_records()))
-		return hsnap_agent_next.valloc(size);
+		return hsnap_agent_other_valloc(size, __builtin_frame_address(0));
 	return hsnap_agent_record(__libc_memalign((size_t)getpagesize(), hsnap_agent_grown(size)), size,
 				  __builtin_frame_address(0));
 }
@@ -139,7 +140,7 @@ EXPORTED void *valloc(size_t size)
 EXPORTED void *pvalloc(size_t size)
 {
 	if (UNLIKELY(!hsnap_agent_records()))
-		return hsnap_agent_next.pvalloc(size);
+		return hsnap_agent_other_pvalloc(size, __builtin_frame_address(0));
 	size_t page = (size_t)getpagesize(), whole;
 	if (__builtin_add_overflow(size, page - 1, &whole)) {
 		errno = ENOMEM;

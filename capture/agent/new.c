@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "capture/agent/other.h"
 #include "capture/agent/record.h"
 
 /* Looked up once a form: the C++ library does not go away under a program that uses it. */
@@ -28,8 +29,10 @@ static void *next_operator(const char *name, void **known)
 
 static inline __attribute__((always_inline)) void *allocate(size_t size, size_t alignment, const uintptr_t *frame)
 {
-	if (UNLIKELY(!hsnap_agent_records() || !hsnap_agent.operators))
+	if (UNLIKELY(!hsnap_agent.operators))
 		return NULL;
+	if (UNLIKELY(!hsnap_agent_records()))
+		return hsnap_agent_other_new(size, alignment, frame);
 	if (!alignment)
 		return hsnap_agent_record(__libc_malloc(hsnap_agent_grown(size)), size, frame);
 	if (UNLIKELY(alignment & (alignment - 1)))
@@ -37,9 +40,28 @@ static inline __attribute__((always_inline)) void *allocate(size_t size, size_t 
 	return hsnap_agent_record(__libc_memalign(alignment, hsnap_agent_grown(size)), size, frame);
 }
 
-static inline bool ours(void)
+/* Where memory is short, and where operators are another's, who may be an allocator that we record. */
+static __attribute__((noinline)) void *enter(void *block, size_t size, uint64_t before, const uintptr_t *frame)
 {
-	return LIKELY(hsnap_agent_records() && hsnap_agent.operators);
+	bool recorded = hsnap_agent_self.entered != before; /* by a malloc that was called in there */
+	if (hsnap_agent.mode != HSNAP_MODE_OTHER || !hsnap_agent.other_operators || recorded)
+		return block;
+	return hsnap_agent_enter(block, size, frame);
+}
+
+static __attribute__((noinline)) bool is_ours_rarely(void *block)
+{
+	if (hsnap_agent_records() || !hsnap_agent.operators)
+		return hsnap_agent.operators;
+	if (hsnap_agent.mode == HSNAP_MODE_OTHER && hsnap_agent.other_operators)
+		hsnap_agent_withdraw(block);
+	return hsnap_agent.mode == HSNAP_MODE_OTHER && !hsnap_agent.other_operators;
+}
+
+/* Is it for us to free?  false: it is to be handed on. */
+static inline bool is_ours(void *block)
+{
+	return LIKELY(hsnap_agent.mode == HSNAP_MODE_RECORD && hsnap_agent.operators) || is_ours_rarely(block);
 }
 
 /* PARAMETERS and ARGUMENTS are those of the form; ALIGNMENT is 0 where it has none. */
@@ -51,7 +73,9 @@ static inline bool ours(void)
 		if (LIKELY(block != NULL)) \
 			return block; \
 		static void *next; \
-		return ((void *(*)parameters)next_operator(#mangled, &next))arguments; \
+		uint64_t before = hsnap_agent_self.entered; \
+		block = ((void *(*)parameters)next_operator(#mangled, &next))arguments; \
+		return enter(block, size, before, __builtin_frame_address(0)); \
 	}
 
 OPERATOR_NEW(_Znwm, 0, (size_t size), (size))
@@ -71,7 +95,7 @@ OPERATOR_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, align, (size_t size, size_t ali
 	{ \
 		if (UNLIKELY(!block)) \
 			return; \
-		if (!ours()) { \
+		if (!is_ours(block)) { \
 			static void *next; \
 			((void (*)parameters)next_operator(#mangled, &next))arguments; \
 			return; \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* record.c - records of large blocks, and the rare ways of counting. */
+#include "capture/agent/other.h"
 #include "capture/agent/record.h"
 
 /* A thread's own slot needs no locked instruction, the shared one does. */
@@ -88,7 +89,7 @@ struct hsnap_agent_old hsnap_agent_release(void *block)
 void hsnap_agent_free_rare(void *block)
 {
 	if (!hsnap_agent_records()) {
-		hsnap_agent_next.free(block);
+		hsnap_agent_other_free(block);
 		return;
 	}
 	hsnap_agent_release(block);

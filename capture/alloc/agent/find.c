@@ -34,9 +34,10 @@ enum hsnap_code hsnap_reader_find(struct reader *reader, struct hsnap_error *err
 		return hsnap_fail(err, HSNAP_UNSUPPORTED, at, "the agent is of another version (layout %u, this program reads %u)",
 				  dir->version, HSNAP_WIRE_VERSION);
 	dir->aside[sizeof(dir->aside) - 1] = '\0';
+	dir->beside[sizeof(dir->beside) - 1] = '\0';
 	if (dir->allocator == HSNAP_ALLOCATOR_ASIDE)
 		return hsnap_fail(err, HSNAP_REFUSED, 0, "the agent stood aside: %s", dir->aside);
-	if (dir->allocator != HSNAP_ALLOCATOR_GLIBC && dir->allocator != HSNAP_ALLOCATOR_UNDECIDED)
+	if (dir->allocator != HSNAP_ALLOCATOR_GLIBC && dir->allocator != HSNAP_ALLOCATOR_OTHER && dir->allocator != HSNAP_ALLOCATOR_UNDECIDED)
 		return hsnap_fail(err, HSNAP_FORMAT, at, "the agent's directory is damaged");
 	return HSNAP_OK;
 }

@@ -53,6 +53,13 @@ static void say_partial(struct reader *reader, bool counters)
 	else if (reader->large_gone)
 		n = snprintf(heap->partial, sizeof(heap->partial), "%llu large blocks on record are not in memory",
 			     (unsigned long long)reader->large_gone);
+	else if (reader->dir.registry_lost || reader->registry_gone)
+		n = snprintf(heap->partial, sizeof(heap->partial), "%llu blocks found no place in the agent's registry, %llu in it "
+			     "are not in memory", (unsigned long long)reader->dir.registry_lost,
+			     (unsigned long long)reader->registry_gone);
+	else if (reader->dir.beside[0])
+		n = snprintf(heap->partial, sizeof(heap->partial), "the program calls %.63s, too: such blocks are not listed",
+			     reader->dir.beside);
 	else if (!counters)
 		n = snprintf(heap->partial, sizeof(heap->partial), "not all counters of the agent could be read");
 	if (n < 0)
@@ -82,15 +89,19 @@ static void count_freed(struct reader *reader)
 	heap->freed_bytes = heap->allocated_bytes > live ? heap->allocated_bytes - live : 0;
 }
 
+static enum hsnap_code walk_glibc(struct reader *reader, struct hsnap_error *err)
+{
+	enum hsnap_code code = hsnap_reader_spans(reader, err);
+	if (!code && !hsnap_reader_arenas(reader))
+		code = hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+	return code ? code : hsnap_reader_walk(reader, err);
+}
+
 static enum hsnap_code read_all(struct reader *reader, struct hsnap_error *err)
 {
 	enum hsnap_code code = hsnap_reader_find(reader, err);
 	if (!code)
-		code = hsnap_reader_spans(reader, err);
-	if (!code && !hsnap_reader_arenas(reader))
-		code = hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
-	if (!code)
-		code = hsnap_reader_walk(reader, err);
+		code = reader->dir.allocator == HSNAP_ALLOCATOR_OTHER ? hsnap_reader_registry(reader, err) : walk_glibc(reader, err);
 	if (!code)
 		code = hsnap_reader_sites(reader, err);
 	if (code)
@@ -102,7 +113,8 @@ static enum hsnap_code read_all(struct reader *reader, struct hsnap_error *err)
 	heap->notes_lost = reader->dir.notes_lost;
 	heap->notes_astray = reader->dir.notes_astray;
 	bool counters = read_counters(reader);
-	count_overruns(reader);
+	if (reader->dir.allocator != HSNAP_ALLOCATOR_OTHER)
+		count_overruns(reader);
 	count_freed(reader);
 	say_partial(reader, counters);
 	return HSNAP_OK;

@@ -55,6 +55,7 @@ struct reader {
 	uint64_t recorded, recorded_bytes; /* live blocks with a record that is whole, or nearly; requested */
 	uint32_t main_arena; /* index into heap->arenas */
 	uint64_t steps;      /* left to try where chunks begin: a hostile heap leads on and on from everywhere */
+	uint64_t registry_gone; /* blocks of the registry where there is no such memory */
 	uint64_t large_gone; /* large blocks on record where there is no such memory */
 };
 
@@ -68,6 +69,11 @@ HSNAP_CHECKED bool hsnap_reader_arenas(struct reader *reader);
 uint32_t hsnap_reader_arena_of(const struct reader *reader, const struct span *span);
 /* Walk all spans into heap->blocks and heap->regions. */
 HSNAP_CHECKED enum hsnap_code hsnap_reader_walk(struct reader *reader, struct hsnap_error *err);
+/* Of a process on another allocator than glibc's: the registry into heap->blocks, and that allocator's
+ * memory into heap->regions. */
+HSNAP_CHECKED enum hsnap_code hsnap_reader_registry(struct reader *reader, struct hsnap_error *err);
+/* Put what is the agent's own in the regions, and these in order; false: out of memory. */
+HSNAP_CHECKED bool hsnap_reader_own(struct reader *reader);
 /* Turn the sites of the blocks into stacks. */
 HSNAP_CHECKED enum hsnap_code hsnap_reader_sites(struct reader *reader, struct hsnap_error *err);
 
@@ -76,6 +82,13 @@ static inline bool hsnap_reader_word(struct reader *reader, uint64_t address, ui
 {
 	return hsnap_window_word(&reader->window, address, ret);
 }
+/* As a block has it. */
+static inline uint16_t hsnap_reader_epoch(unsigned epoch)
+{
+	uint32_t seconds = HSNAP_EPOCH_SECONDS(epoch);
+	return epoch == HSNAP_EPOCH_MAX || seconds > UINT16_MAX ? UINT16_MAX : (uint16_t)seconds;
+}
+
 const struct large *hsnap_reader_large(const struct reader *reader, uint64_t address);
 
 #endif

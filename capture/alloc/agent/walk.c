@@ -164,19 +164,13 @@ static void count(struct reader *reader, const struct hsnap_block *block, uint64
 	reader->heap->found_room += room;
 }
 
-static uint16_t epoch_of(unsigned epoch)
-{
-	uint32_t seconds = HSNAP_EPOCH_SECONDS(epoch);
-	return epoch == HSNAP_EPOCH_MAX || seconds > UINT16_MAX ? UINT16_MAX : (uint16_t)seconds;
-}
-
 static bool add_recorded(struct reader *reader, const struct chunk *chunk, unsigned flags)
 {
 	uint64_t word = chunk->end_word, most = chunk->size - 16;
 	struct hsnap_block block = {
 		/* Not the record itself: the allocator's own pointers to the next chunk lead there. */
 		.address = chunk->at + 16, .usable = most, .requested = most,
-		.stack = HSNAP_TRAILER_SITE(word), .epoch = epoch_of(HSNAP_TRAILER_EPOCH(word)), .flags = (uint16_t)flags,
+		.stack = HSNAP_TRAILER_SITE(word), .epoch = hsnap_reader_epoch(HSNAP_TRAILER_EPOCH(word)), .flags = (uint16_t)flags,
 	};
 	if (HSNAP_TRAILER_SLACK(word) != HSNAP_SLACK_LARGE) {
 		if (HSNAP_TRAILER_SLACK(word) <= most)
@@ -331,7 +325,7 @@ static bool walk_large(struct reader *reader, const struct large *large)
 	hsnap_reader_word(reader, large->address - 8, &head);
 	struct hsnap_block block = {
 		.address = large->address, .usable = large->end - large->address, .requested = large->requested,
-		.stack = large->site, .epoch = epoch_of(large->epoch),
+		.stack = large->site, .epoch = hsnap_reader_epoch(large->epoch),
 	};
 	if (large->address - 16 + SIZE(head) != large->end) {
 		block.flags = HSNAP_BLOCK_OVERRUN;
@@ -443,7 +437,7 @@ static bool add_module(struct reader *reader)
 }
 
 /* What is the agent's own is no place for roots either; then put all in order. */
-static bool finish_regions(struct reader *reader)
+bool hsnap_reader_own(struct reader *reader)
 {
 	struct hsnap_heap *heap = reader->heap;
 	uint64_t num = reader->dir.num_own < HSNAP_NUM_OWN ? reader->dir.num_own : HSNAP_NUM_OWN;
@@ -466,7 +460,7 @@ enum hsnap_code hsnap_reader_walk(struct reader *reader, struct hsnap_error *err
 		const struct span *span = &reader->spans.items[i];
 		room = span->kind == SPAN_LARGE ? walk_large(reader, span->large) : walk_span(reader, span);
 	}
-	if (!room || !settle(reader) || !finish_regions(reader))
+	if (!room || !settle(reader) || !hsnap_reader_own(reader))
 		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 	return HSNAP_OK;
 }

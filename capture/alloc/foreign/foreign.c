@@ -300,3 +300,26 @@ enum hsnap_code hsnap_foreign_look(const struct hsnap_target *target, const stru
 	hsnap_vec_deinit(&foreign.pointers);
 	return foreign.no_memory ? hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory") : HSNAP_OK;
 }
+
+enum hsnap_code hsnap_foreign_regions(const struct hsnap_target *target, struct hsnap_heap *heap, struct hsnap_error *err)
+{
+	struct foreign foreign = { .target = target, .program = "" };
+	struct hsnap_foreign sums = { 0 };
+	if (!hsnap_threads_by_pointer(target, &foreign.pointers))
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+	gather(&foreign, heap, &sums);
+	for (size_t i = 0; i < NUM_ALLOCATORS && !foreign.no_memory; i++) {
+		if (allocators[i].mend != MEND_MALLOC)
+			continue;
+		foreign.tries = MOST_TRIES;
+		allocators[i].look(&foreign);
+		for (size_t c = 0; c < foreign.claims.num && !foreign.no_memory; c++)
+			foreign.no_memory = !hsnap_vec_push(&heap->regions, (struct hsnap_region){
+				foreign.claims.items[c].start, foreign.claims.items[c].end });
+		settle(&foreign);
+	}
+	hsnap_vec_deinit(&foreign.spans);
+	hsnap_vec_deinit(&foreign.claims);
+	hsnap_vec_deinit(&foreign.pointers);
+	return foreign.no_memory ? hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory") : HSNAP_OK;
+}

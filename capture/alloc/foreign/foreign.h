@@ -33,4 +33,13 @@ struct hsnap_foreign {
 HSNAP_CHECKED enum hsnap_code hsnap_foreign_look(const struct hsnap_target *target, const struct hsnap_heap *heap,
 						 const char *program, struct hsnap_foreign *ret, struct hsnap_error *err);
 
+/**
+ * Add to `heap->regions` what jemalloc, tcmalloc and mimalloc have for blocks, where one of them is in the target:
+ * for a heap whose blocks are known by other means.
+ *
+ * @return HSNAP_OK, HSNAP_NO_MEMORY
+ */
+HSNAP_CHECKED enum hsnap_code hsnap_foreign_regions(const struct hsnap_target *target, struct hsnap_heap *heap,
+						    struct hsnap_error *err);
+
 #endif

@@ -51,6 +51,7 @@ expect env LD_PRELOAD="$agent" "$tell" pid
 # Another allocator in front, or behind: nothing is recorded, and the reason names it.
 want="aside \"malloc comes from ${dummy##*/}\""
 expect env LD_PRELOAD="$dummy $agent" "$tell"
+want="other \"malloc comes from ${dummy##*/}\""
 expect env LD_PRELOAD="$agent $dummy" "$tell"
 # Some define glibc's own names, too, and are not taken for it
 for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
@@ -59,7 +60,7 @@ for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
 		echo "skip: no $library"
 		continue
 	fi
-	want="aside \"malloc comes from $(basename "$(realpath "$found")")\""
+	want="other \"malloc comes from $(basename "$(realpath "$found")")\""
 	got=$(env LD_PRELOAD="$agent $(realpath "$found")" "$tell") || got="$got, status $?"
 	[ "$got" = "$want" ] || { printf 'WRONG: %s\n--- want %s\n--- got %s\n' "$library" "$want" "$got"; failed=1; }
 done

@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 		puts("no agent");
 		return 1;
 	}
-	static const char *const allocators[] = { "undecided", "glibc", "aside" };
+	static const char *const allocators[] = { "undecided", "glibc", "aside", "other" };
 	static const char *const stacks[] = { "auto", "caller", "fp", "unwind" };
 	if (argc > 1 && !strcmp(argv[1], "stacks"))
 		puts(stacks[dir->stacks]);

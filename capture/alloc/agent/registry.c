@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * registry.c - the blocks of another allocator than glibc's: what the agent's registry has of them.
+ *
+ * Of the allocator itself nothing is walked.  Its memory is no place for roots: what lies there and in no
+ * live block is dead.  Which memory that is, its own maps say where it is one that is known
+ * (capture/alloc/foreign); of any, the pages of its blocks are, and what lies between two of them that
+ * are not far apart in one mapping.
+ */
+#include <stdlib.h>
+
+#include "capture/alloc/agent/reader.h"
+#include "capture/alloc/foreign/foreign.h"
+#include "snapshot/base/cleanup.h"
+
+#define PAGE ((uint64_t)4096)
+#define MOST_BETWEEN ((uint64_t)2 << 20) /* of one extent: jemalloc and mimalloc take memory by 2 and 4 MiB */
+
+struct entry {
+	uint64_t address, requested;
+	uint32_t site;
+	uint16_t epoch;
+	uint8_t state; /* enum hsnap_wire_entry: the live one is the first of an address */
+};
+
+struct entries hsnap_vec_body(struct entry);
+
+/* ---- what stands in it ---- */
+
+static bool add_segment(const uint64_t *words, struct entries *ret)
+{
+	for (unsigned i = 0; i < 2 * HSNAP_REGISTRY_ENTRIES; i += 2) {
+		uint64_t word = words[i], second = words[i + 1], address = HSNAP_ENTRY_ADDRESS(word);
+		struct entry entry = {
+			address, HSNAP_ENTRY_REQUESTED(word, second), HSNAP_ENTRY_SITE(second),
+			(uint16_t)HSNAP_ENTRY_EPOCH(word), (uint8_t)HSNAP_ENTRY_STATE(word),
+		};
+		if (address >= PAGE && !hsnap_vec_push(ret, entry))
+			return false;
+	}
+	return true;
+}
+
+static enum hsnap_code read_segment(const struct reader *reader, uint32_t segment, struct entries *ret,
+				    struct hsnap_error *err)
+{
+	uint64_t words[2 * HSNAP_REGISTRY_ENTRIES];
+	unsigned bits = segment ? 32u - (unsigned)__builtin_clz(segment) : 0;
+	uint64_t at = reader->dir.registry_bases[bits] + (uint64_t)segment * HSNAP_REGISTRY_SEGMENT;
+	enum hsnap_code code = hsnap_target_read(reader->target, at, words, sizeof(words), err);
+	if (code)
+		return hsnap_context(err, code, "cannot read the agent's registry");
+	return add_segment(words, ret) ? HSNAP_OK : hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return (int)x->state - (int)y->state;
+}
+
+static enum hsnap_code read_entries(const struct reader *reader, struct entries *ret, struct hsnap_error *err)
+{
+	const struct hsnap_wire_directory *dir = &reader->dir;
+	if (!dir->registry_exists)
+		return HSNAP_OK;
+	hsnap_auto(hsnap_freep) uint64_t *exists = calloc(HSNAP_REGISTRY_WORDS, sizeof(*exists));
+	if (!exists)
+		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+	enum hsnap_code code = hsnap_target_read(reader->target, dir->registry_exists, exists,
+						 HSNAP_REGISTRY_WORDS * sizeof(*exists), err);
+	if (code)
+		return hsnap_context(err, code, "cannot read the agent's registry");
+	exists[0] |= 1; /* the first is always there */
+	for (uint32_t i = 0; i < HSNAP_REGISTRY_WORDS && !code; i++)
+		for (uint64_t bits = exists[i]; bits && !code; bits &= bits - 1)
+			code = read_segment(reader, 64 * i + (unsigned)__builtin_ctzll(bits), ret, err);
+	if (!code && ret->num)
+		qsort(ret->items, ret->num, sizeof(*ret->items), by_address);
+	return code;
+}
+
+/* ---- blocks ---- */
+
+/* What the allocator gives for that, at most: the size classes of jemalloc, four to a doubling, of which
+ * the others' are finer.  A program that asks for the usable size may use all of it. */
+static uint64_t room_for(uint64_t requested)
+{
+	if (requested <= 16)
+		return requested <= 8 ? 8 : 16;
+	unsigned magnitude = 63u - (unsigned)__builtin_clzll(requested - 1);
+	uint64_t step = magnitude > 6 ? (uint64_t)1 << (magnitude - 2) : 16;
+	return (requested + step - 1) & ~(step - 1);
+}
+
+/* false: out of memory */
+static bool add_block(struct reader *reader, const struct entry *entry, uint64_t next)
+{
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(reader->target, entry->address);
+	uint64_t room = room_for(entry->requested), requested = entry->requested;
+	if (!mapping || !hsnap_target_mapping(reader->target, entry->address + (requested ? requested - 1 : 0))) {
+		/* A block that realloc has just unmapped is not missing. */
+		reader->registry_gone += entry->state == HSNAP_ENTRY_LIVE;
+		return true;
+	}
+	if (room > next - entry->address)
+		room = next - entry->address;
+	if (entry->address + room > mapping->end && entry->address + requested <= mapping->end)
+		room = mapping->end - entry->address;
+	struct hsnap_block block = {
+		.address = entry->address, .usable = room, .requested = requested < room ? requested : room, .stack = entry->site,
+		.epoch = hsnap_reader_epoch(entry->epoch),
+	};
+	reader->recorded++;
+	reader->recorded_bytes += requested;
+	reader->heap->found_room += requested;
+	reader->heap->walked_bytes += room;
+	reader->heap->expected_bytes += room;
+	return hsnap_vec_push(&reader->heap->blocks, block);
+}
+
+/* An address has one live entry; another one is a moment's: of a block in the hands of realloc, whose memory is
+ * another's already, or of one on its way to another segment. */
+static bool add_blocks(struct reader *reader, const struct entries *entries)
+{
+	size_t next;
+	for (size_t i = 0; i < entries->num; i = next) {
+		const struct entry *entry = &entries->items[i];
+		next = i + 1;
+		while (next < entries->num && entries->items[next].address == entry->address)
+			next++;
+		uint64_t end = next < entries->num ? entries->items[next].address : UINT64_MAX;
+		bool moving = entry->state != HSNAP_ENTRY_LIVE && entry->requested > end - entry->address;
+		if (!moving && !add_block(reader, entry, end))
+			return false;
+	}
+	return true;
+}
+
+/* ---- its memory ---- */
+
+static bool add_regions(struct reader *reader)
+{
+	struct hsnap_heap *heap = reader->heap;
+	const struct hsnap_mapping *before = NULL;
+	struct hsnap_region region = { 0 };
+	for (size_t i = 0; i < heap->blocks.num; i++) {
+		const struct hsnap_block *block = &heap->blocks.items[i];
+		const struct hsnap_mapping *mapping = hsnap_target_mapping(reader->target, block->address);
+		uint64_t start = block->address & ~(PAGE - 1), end = (block->address + block->usable + PAGE - 1) & ~(PAGE - 1);
+		if (mapping == before && start <= region.end + MOST_BETWEEN) {
+			region.end = end > region.end ? end : region.end;
+			continue;
+		}
+		if (before && !hsnap_vec_push(&heap->regions, region))
+			return false;
+		region = (struct hsnap_region){ start, end };
+		before = mapping;
+	}
+	return !before || hsnap_vec_push(&heap->regions, region);
+}
+
+enum hsnap_code hsnap_reader_registry(struct reader *reader, struct hsnap_error *err)
+{
+	struct entries entries = { 0 };
+	enum hsnap_code code = read_entries(reader, &entries, err);
+	if (!code)
+		code = hsnap_foreign_regions(reader->target, reader->heap, err);
+	if (!code && (!add_blocks(reader, &entries) || !add_regions(reader) || !hsnap_reader_own(reader)))
+		code = hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+	hsnap_vec_deinit(&entries);
+	return code;
+}

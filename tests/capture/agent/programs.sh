@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# programs.sh AGENT TELL DUMMY OWN_NEW: programs that are not ours say the same under the agent, and TELL, which
-# prints what the agent's directory says, knows whether it records.
+# programs.sh AGENT TELL DUMMY OWN_NEW OWN_MALLOC: programs that are not ours say the same under the agent, and TELL, which
+# prints what the agent's directory says, knows whether it records.  OWN_MALLOC is TELL with DUMMY inside.
 set -u
-agent=$1 tell=$2 dummy=$3 own_new=$4
+agent=$1 tell=$2 dummy=$3 own_new=$4 own_malloc=$5
 failed=0
 work=$(mktemp -d "${TMPDIR:-/tmp}/heapsnap-programs.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -48,9 +48,11 @@ want=caller
 expect env LD_PRELOAD="$agent" HEAPSNAP_STACKS=caller "$tell" stacks
 want="pid right, child's right"
 expect env LD_PRELOAD="$agent" "$tell" pid
-# Another allocator in front, or behind: nothing is recorded, and the reason names it.
+# Another allocator in front, or in the program: nothing is recorded, and the reason names it.  Behind: it is handed on to.
 want="aside \"malloc comes from ${dummy##*/}\""
 expect env LD_PRELOAD="$dummy $agent" "$tell"
+want='aside "malloc comes from the program itself"'
+expect env LD_PRELOAD="$agent" "$own_malloc"
 want="other \"malloc comes from ${dummy##*/}\""
 expect env LD_PRELOAD="$agent $dummy" "$tell"
 # Some define glibc's own names, too, and are not taken for it

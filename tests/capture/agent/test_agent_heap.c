@@ -234,12 +234,12 @@ Test(agent_heap, no_agent_is_an_answer)
 	victim_end(&victim);
 }
 
-/* Another allocator's program: nothing is recorded, and the reason is the answer. */
+/* Another allocator serves the program in the agent's place: nothing is recorded, and the reason is the answer. */
 Test(agent_heap, stood_aside)
 {
 	const char *argv[] = { getenv("HSNAP_TEST_VICTIM"), "realloc_moves", NULL };
 	char preload[8192];
-	snprintf(preload, sizeof(preload), "%s:%s", getenv("HSNAP_TEST_AGENT"), getenv("HSNAP_TEST_DUMMY"));
+	snprintf(preload, sizeof(preload), "%s:%s", getenv("HSNAP_TEST_DUMMY"), getenv("HSNAP_TEST_AGENT"));
 	struct victim victim = victim_start(preload, argv, NULL);
 	struct hsnap_target *target = victim_freeze(victim.pid);
 	struct hsnap_heap heap;

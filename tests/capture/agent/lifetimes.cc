@@ -38,7 +38,7 @@ static int plain()
 
 extern "C" {
 using Function = int (*)();
-__attribute__((used)) static Function resolve()
+Function resolve()
 {
 	// Neither truth.c's functions nor another module's can be called yet.
 	for (size_t size = 10; size < 20; size++)

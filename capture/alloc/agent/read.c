@@ -74,7 +74,7 @@ static void count_overruns(struct reader *reader)
 	uint64_t live = heap->allocated_count - heap->freed_count;
 	uint64_t found = reader->recorded + reader->dir.large_lost;
 	uint64_t lost = heap->allocated_count > heap->freed_count && live > found ? live - found : 0;
-	if (lost <= heap->no_record && lost > reader->dir.forked_amid)
+	if (!reader->past && lost <= heap->no_record && lost > reader->dir.forked_amid)
 		heap->overruns += lost - reader->dir.forked_amid;
 }
 
@@ -102,18 +102,22 @@ static enum hsnap_code read_all(struct reader *reader, struct hsnap_error *err)
 	enum hsnap_code code = hsnap_reader_find(reader, err);
 	if (!code)
 		code = reader->dir.allocator == HSNAP_ALLOCATOR_OTHER ? hsnap_reader_registry(reader, err) : walk_glibc(reader, err);
+	if (code)
+		return code;
+	struct hsnap_heap *heap = reader->heap;
+	bool counters = read_counters(reader), of_glibc = reader->dir.allocator != HSNAP_ALLOCATOR_OTHER;
+	if (of_glibc)
+		code = hsnap_reader_past(reader, reader->target->threads.num + reader->dir.forked_amid, err);
 	if (!code)
 		code = hsnap_reader_sites(reader, err);
 	if (code)
 		return code;
-	struct hsnap_heap *heap = reader->heap;
 	heap->source = "agent";
 	heap->requested_known = true;
 	heap->epoch_start = reader->dir.epoch_start;
 	heap->notes_lost = reader->dir.notes_lost;
 	heap->notes_astray = reader->dir.notes_astray;
-	bool counters = read_counters(reader);
-	if (reader->dir.allocator != HSNAP_ALLOCATOR_OTHER)
+	if (of_glibc)
 		count_overruns(reader);
 	count_freed(reader);
 	say_partial(reader, counters);

@@ -52,6 +52,9 @@ struct reader {
 	struct hsnap_window window; /* where the last look was */
 	/* Candidates for the mark that glibc puts in the second word of each chunk in a tcache. */
 	uint64_t cache_mark, cache_votes;
+	/* Blocks with a record that look free to glibc, and freed ones that do not: signs of what passed the agent by. */
+	uint64_t doubtful_live, doubtful_freed;
+	uint64_t past; /* blocks that were found out to have been freed, or made, behind the agent's back */
 	uint64_t recorded, recorded_bytes; /* live blocks with a record that is whole, or nearly; requested */
 	uint32_t main_arena; /* index into heap->arenas */
 	uint64_t steps;      /* left to try where chunks begin: a hostile heap leads on and on from everywhere */
@@ -74,6 +77,11 @@ HSNAP_CHECKED enum hsnap_code hsnap_reader_walk(struct reader *reader, struct hs
 HSNAP_CHECKED enum hsnap_code hsnap_reader_registry(struct reader *reader, struct hsnap_error *err);
 /* Put what is the agent's own in the regions, and these in order; false: out of memory. */
 HSNAP_CHECKED bool hsnap_reader_own(struct reader *reader);
+/* Blocks and free chunks in order of address. */
+void hsnap_reader_sort(struct hsnap_heap *heap);
+/* Ask glibc's own bookkeeping about what passed the agent by, where there are more signs of that than `in_flight` threads
+ * leave: see past.c. */
+HSNAP_CHECKED enum hsnap_code hsnap_reader_past(struct reader *reader, uint64_t in_flight, struct hsnap_error *err);
 /* Turn the sites of the blocks into stacks. */
 HSNAP_CHECKED enum hsnap_code hsnap_reader_sites(struct reader *reader, struct hsnap_error *err);
 

@@ -19,6 +19,7 @@
 #define MIN_CHUNK 32u
 #define FENCE 16u /* size of a fence post, twice at the end of what arenas gave up */
 #define MAX_CACHED 0x410u
+#define RANDOM_MARK 34u  /* glibc 2.34 on: one number of the process marks all chunks in its threads' caches */
 #define SIZE(head) ((head) & ~7ull)
 
 /* One chunk, looked at from its start. */
@@ -164,6 +165,29 @@ static void count(struct reader *reader, const struct hsnap_block *block, uint64
 	reader->heap->found_room += room;
 }
 
+/* The first word of a chunk in a tcache or fastbin leads to the next one, mixed with its own place
+ * since glibc 2.32 (PROTECT_PTR).  Before that, a null or a pointer says too little. */
+static bool is_linked(struct reader *reader, uint64_t block, uint64_t size, uint64_t first)
+{
+	uint64_t head;
+	if (size > MAX_CACHED || reader->dir.glibc_minor < 32)
+		return false;
+	uint64_t next = first ^ block >> 12;
+	if (!next)
+		return true;
+	/* A tcache links its chunks by their blocks, a fastbin by their starts. */
+	return !(next & 15) && ((hsnap_reader_word(reader, next - 8, &head) && SIZE(head) == size) ||
+				(hsnap_reader_word(reader, next + 8, &head) && SIZE(head) == size));
+}
+
+/* Its second word is glibc's mark of what lies in a thread's cache, or is left of that. */
+static bool is_marked(struct reader *reader, uint64_t chunk)
+{
+	uint64_t mark;
+	return reader->dir.glibc_minor >= RANDOM_MARK && reader->cache_votes >= 2 && hsnap_reader_word(reader, chunk + 24, &mark) &&
+	       mark == reader->cache_mark;
+}
+
 static bool add_recorded(struct reader *reader, const struct chunk *chunk, unsigned flags)
 {
 	uint64_t word = chunk->end_word, most = chunk->size - 16;
@@ -182,6 +206,10 @@ static bool add_recorded(struct reader *reader, const struct chunk *chunk, unsig
 	}
 	if (flags & HSNAP_BLOCK_OVERRUN)
 		reader->heap->overruns++;
+	uint64_t first;
+	if (is_marked(reader, chunk->at) && hsnap_reader_word(reader, chunk->at + 16, &first) &&
+	    is_linked(reader, block.address, chunk->size, first))
+		reader->doubtful_live++;
 	count(reader, &block, most);
 	return add_block(reader, &block);
 }
@@ -218,6 +246,15 @@ static void vote(struct reader *reader, const struct chunk *chunk)
 		reader->cache_votes--;
 }
 
+/* It bears the agent's mark of what was freed, and nothing of glibc's: handed out again past the agent (past.c), or
+ * on its way. */
+static bool is_doubtful(struct reader *reader, const struct chunk *chunk)
+{
+	uint64_t first;
+	return reader->dir.glibc_minor >= RANDOM_MARK && reader->cache_votes >= 2 && !is_marked(reader, chunk->at) &&
+	       hsnap_reader_word(reader, chunk->at + 16, &first) && !is_linked(reader, chunk->at + 16, chunk->size, first);
+}
+
 static bool add_chunk(struct reader *reader, const struct chunk *chunk, uint32_t arena)
 {
 	if (chunk->fence)
@@ -231,6 +268,7 @@ static bool add_chunk(struct reader *reader, const struct chunk *chunk, uint32_t
 		return add_recorded(reader, chunk, 0);
 	if (!differs && state == HSNAP_WIRE_FREED) {
 		vote(reader, chunk);
+		reader->doubtful_freed += is_doubtful(reader, chunk);
 		return add_free(reader, chunk, arena, HSNAP_FREE_CACHED);
 	}
 	if (word == chunk->size && chunk->size <= MAX_CACHED)
@@ -341,21 +379,6 @@ static bool walk_large(struct reader *reader, const struct large *large)
 
 /* ---- what is left to decide ---- */
 
-/* The first word of a chunk in a tcache or fastbin leads to the next one, mixed with its own place
- * since glibc 2.32 (PROTECT_PTR).  Before that, a null or a pointer says too little. */
-static bool is_linked(struct reader *reader, const struct unknown *u)
-{
-	uint64_t size = u->usable + 8, head;
-	if (size > MAX_CACHED || reader->dir.glibc_minor < 32)
-		return false;
-	uint64_t next = u->first ^ u->address >> 12;
-	if (!next)
-		return true;
-	/* A tcache links its chunks by their blocks, a fastbin by their starts. */
-	return !(next & 15) && ((hsnap_reader_word(reader, next - 8, &head) && SIZE(head) == size) ||
-				(hsnap_reader_word(reader, next + 8, &head) && SIZE(head) == size));
-}
-
 /* From glibc 2.29 to 2.33 the second word of a chunk in a tcache leads to that tcache, which libc made
  * for itself: no record of it either.  The list of what has none is in order of address. */
 static bool names_its_cache(const struct reader *reader, const struct unknown *u)
@@ -371,7 +394,7 @@ static bool is_cached(struct reader *reader, const struct unknown *u)
 {
 	if (reader->cache_votes >= 2 && u->usable + 8 <= MAX_CACHED && u->second == reader->cache_mark)
 		return true;
-	return is_linked(reader, u) || names_its_cache(reader, u);
+	return is_linked(reader, u->address, u->usable + 8, u->first) || names_its_cache(reader, u);
 }
 
 static int by_block(const void *a, const void *b)
@@ -386,10 +409,17 @@ static int by_chunk(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+void hsnap_reader_sort(struct hsnap_heap *heap)
+{
+	if (heap->blocks.num)
+		qsort(heap->blocks.items, heap->blocks.num, sizeof(*heap->blocks.items), by_block);
+	if (heap->free.num)
+		qsort(heap->free.items, heap->free.num, sizeof(*heap->free.items), by_chunk);
+}
+
 static bool settle(struct reader *reader)
 {
 	struct hsnap_heap *heap = reader->heap;
-	size_t before = heap->blocks.num, free_before = heap->free.num;
 	for (size_t i = 0; i < reader->unknown.num; i++) {
 		const struct unknown *u = &reader->unknown.items[i];
 		struct chunk chunk = { .at = u->address - 16, .size = u->usable + 8, .end_word = u->end_word, .place = u->place };
@@ -410,10 +440,8 @@ static bool settle(struct reader *reader)
 		if (!add_block(reader, &block))
 			return false;
 	}
-	if (heap->blocks.num > before)
-		qsort(heap->blocks.items, heap->blocks.num, sizeof(*heap->blocks.items), by_block);
-	if (heap->free.num > free_before)
-		qsort(heap->free.items, heap->free.num, sizeof(*heap->free.items), by_chunk);
+	if (reader->unknown.num)
+		hsnap_reader_sort(heap);
 	return true;
 }
 

@@ -375,18 +375,23 @@ static void deepbound(void)
 {
 	enum { NUM = 400 };
 	static void *theirs[NUM], *ours[NUM];
-	static size_t sizes[NUM];
+	static size_t sizes[NUM], filled[NUM];
 	void *plugin = dlopen(getenv("HSNAP_TEST_PLUGIN"), RTLD_NOW | RTLD_DEEPBIND);
 	CHECK(plugin);
 	void *(*make)(size_t) = (void *(*)(size_t))dlsym(plugin, "plugin_make");
 	void (*give_back)(void *) = (void (*)(void *))dlsym(plugin, "plugin_free");
 	void *(*change)(void *, size_t) = (void *(*)(void *, size_t))dlsym(plugin, "plugin_resize");
 	CHECK(make && give_back && change);
+	for (int i = 0; i < NUM; i++) /* what is left of them, others will be handed */
+		ours[i] = malloc(24 + 16 * rnd(70));
+	for (int i = 0; i < NUM; i++)
+		free(ours[i]);
 	for (int i = 0; i < NUM; i++) {
 		sizes[i] = 24 + 16 * rnd(70); /* to the last byte of the chunk */
 		theirs[i] = make(sizes[i]);
 		sizes[i] = (((size_t *)theirs[i])[-1] & ~(size_t)7) - 8;
-		fill(theirs[i], sizes[i]);
+		filled[i] = i % 8 < 4 ? sizes[i] : sizes[i] / 2;
+		fill(theirs[i], filled[i]);
 		note(theirs[i], sizes[i], 'b');
 		fill(ours[i] = get(sizes[i]), sizes[i]);
 	}
@@ -402,20 +407,18 @@ static void deepbound(void)
 		case 1:
 			note(theirs[i], 0, 'd');
 			theirs[i] = realloc(theirs[i], size);
-			CHECK(is_filled(theirs[i], sizes[i]));
+			CHECK(is_filled(theirs[i], filled[i]));
 			keep(theirs[i], size);
 			break;
 		case 2:
 			note(ours[i], 0, 'd');
 			ours[i] = change(ours[i], size);
 			CHECK(is_filled(ours[i], sizes[i]));
-			/* To the chunk's end: what is left there would be taken for the block's (docs/agent.md). */
 			size = (((size_t *)ours[i])[-1] & ~(size_t)7) - 8;
-			fill(ours[i], size);
 			note(ours[i], size, 'b');
 			break;
 		default:
-			CHECK(is_filled(theirs[i], sizes[i]) && is_filled(ours[i], sizes[i]));
+			CHECK(is_filled(theirs[i], filled[i]) && is_filled(ours[i], sizes[i]));
 		}
 	}
 }

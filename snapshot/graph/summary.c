@@ -14,8 +14,15 @@ static void set_state(struct hsnap_graph *graph, hsnap_node_id node, enum hsnap_
 				       (unsigned)state << HSNAP_FLAG_STATE_SHIFT);
 }
 
-/* Breadth first from the roots for which (kind is MAPPING) == mappings.  What is not UNREACHABLE
- * was visited; `queue` has room for every node. */
+/* Memory between blocks whose heads were written over: where in it others begin nobody knows, so that no pointer into it
+ * may be missed. */
+static bool is_lost(const struct hsnap_graph *graph, hsnap_node_id node)
+{
+	return graph->flags[node] & HSNAP_FLAG_NO_RECORD && graph->flags[node] & HSNAP_FLAG_OVERRUN;
+}
+
+/* Breadth first from the roots for which (kind is MAPPING) == mappings, with those from what is lost.  What is not
+ * UNREACHABLE was visited; `queue` has room for every node. */
 static void flood(struct hsnap_graph *graph, bool mappings, enum hsnap_state state, hsnap_node_id *queue)
 {
 	size_t head = 0, tail = 0;
@@ -23,6 +30,12 @@ static void flood(struct hsnap_graph *graph, bool mappings, enum hsnap_state sta
 		hsnap_node_id node = 1 + r;
 		if ((graph->roots.items[r].kind == HSNAP_ROOT_MAPPING) != mappings ||
 		    hsnap_node_state(graph, node) != HSNAP_UNREACHABLE)
+			continue;
+		set_state(graph, node, state);
+		queue[tail++] = node;
+	}
+	for (hsnap_node_id node = hsnap_first_block(graph); mappings && node < graph->num_nodes; node++) {
+		if (!is_lost(graph, node) || hsnap_node_state(graph, node) != HSNAP_UNREACHABLE)
 			continue;
 		set_state(graph, node, state);
 		queue[tail++] = node;
@@ -264,6 +277,8 @@ enum hsnap_code hsnap_snapshot_summarize(struct hsnap_snapshot *snapshot, struct
 		qsort_r(snapshot->rows.items, snapshot->rows.num, sizeof(*snapshot->rows.items), compare_rows,
 			snapshot);
 	sum_facts(snapshot);
-	snapshot->facts.overruns = overruns;
+	/* Of some that the agent has counted nobody knows which they are. */
+	if (snapshot->facts.overruns < overruns)
+		snapshot->facts.overruns = overruns;
 	return HSNAP_OK;
 }

@@ -67,15 +67,18 @@ static void say_partial(struct reader *reader, bool counters)
 }
 
 /* Blocks that the agent counts as live and whose record is gone were written past their end, too.
- * Which of the unrecorded ones they are cannot be said. */
+ * Which of the unrecorded ones they are cannot be said.  One whose head is gone was not, but one before it. */
 static void count_overruns(struct reader *reader)
 {
 	struct hsnap_heap *heap = reader->heap;
 	uint64_t live = heap->allocated_count - heap->freed_count;
 	uint64_t found = reader->recorded + reader->dir.large_lost;
 	uint64_t lost = heap->allocated_count > heap->freed_count && live > found ? live - found : 0;
-	if (!reader->past && lost <= heap->no_record && lost > reader->dir.forked_amid)
-		heap->overruns += lost - reader->dir.forked_amid;
+	lost -= lost < reader->dir.forked_amid ? lost : reader->dir.forked_amid;
+	lost -= lost < reader->lost ? lost : reader->lost;
+	if (reader->past || lost > heap->no_record)
+		lost = 0;
+	heap->overruns += lost > reader->lost ? lost : reader->lost;
 }
 
 /* What was asked for of the blocks that are gone: all, less what the live ones have.  One whose record

@@ -55,6 +55,7 @@ struct reader {
 	/* Blocks with a record that look free to glibc, and freed ones that do not: signs of what passed the agent by. */
 	uint64_t doubtful_live, doubtful_freed;
 	uint64_t past; /* blocks that were found out to have been freed, or made, behind the agent's back */
+	uint64_t lost; /* blocks whose own head was written over */
 	uint64_t recorded, recorded_bytes; /* live blocks with a record that is whole, or nearly; requested */
 	uint32_t main_arena; /* index into heap->arenas */
 	uint64_t steps;      /* left to try where chunks begin: a hostile heap leads on and on from everywhere */

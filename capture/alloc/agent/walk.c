@@ -85,7 +85,8 @@ static bool look(struct reader *reader, const struct span *span, uint64_t at, st
 		bool follows = is_size(next, chunk.place, span->end) || next == 1;
 		/* A top ends on a page, and what comes after it is no chunk. */
 		chunk.may_be_top = span->kind == SPAN_PIECE && chunk.place % PAGE == 0;
-		chunk.in_use = follows ? next & 1 : chunk.place % PAGE != 0 || is_record(reader, &chunk);
+		/* A free chunk's size stands at its end, too: a tag that says so alone was written over. */
+		chunk.in_use = follows ? next & 1 || chunk.end_word != chunk.size : chunk.place % PAGE != 0 || is_record(reader, &chunk);
 	}
 	*ret = chunk;
 	return true;
@@ -118,6 +119,17 @@ static bool may_begin(const struct reader *reader, const struct span *span, uint
 	return reader->piece_bits[unit / 64] >> unit % 64 & 1;
 }
 
+/* Does a live record stand in the midst of it?  Then it is none: a program's number that leads to the end of another. */
+static bool holds_record(struct reader *reader, const struct chunk *chunk)
+{
+	struct chunk inner = *chunk;
+	for (inner.place = chunk->at + MIN_CHUNK; inner.place < chunk->place && reader->steps; inner.place += 16, reader->steps--)
+		if (hsnap_reader_word(reader, inner.place, &inner.end_word) && is_record(reader, &inner) &&
+		    HSNAP_TRAILER_STATE(inner.end_word) & HSNAP_WIRE_LIVE)
+			return true;
+	return false;
+}
+
 /* The next place from `at` on where a chunk with a whole record stands; span->end: none. */
 static uint64_t find_record(struct reader *reader, const struct span *span, uint64_t at)
 {
@@ -125,7 +137,7 @@ static uint64_t find_record(struct reader *reader, const struct span *span, uint
 	for (at = (at + 15) & ~15ull; at < span->end; at += 16) {
 		if (!may_begin(reader, span, at))
 			at |= ((uint64_t)1 << HSNAP_PIECE_SHIFT) - 16;
-		else if (look(reader, span, at, &chunk) && is_recorded(reader, &chunk))
+		else if (look(reader, span, at, &chunk) && is_recorded(reader, &chunk) && !holds_record(reader, &chunk))
 			return at;
 	}
 	return span->end;
@@ -136,6 +148,7 @@ static uint64_t find_record(struct reader *reader, const struct span *span, uint
 static uint64_t find_start(struct reader *reader, const struct span *span, uint64_t at)
 {
 	uint64_t step = span->kind == SPAN_PIECE ? PAGE : 16;
+	struct chunk first;
 	uint64_t limit = span->kind == SPAN_PIECE ? find_record(reader, span, at) : at + 2 * PAGE;
 	if (span->kind == SPAN_PIECE) {
 		if (limit == span->end)
@@ -145,6 +158,10 @@ static uint64_t find_start(struct reader *reader, const struct span *span, uint6
 		if (limit - at > (uint64_t)4 << HSNAP_PIECE_SHIFT)
 			at = (limit - ((uint64_t)4 << HSNAP_PIECE_SHIFT)) & ~(uint64_t)(PAGE - 1);
 	}
+	/* The first chunk may be the only one before what was written over: a thread's cache, as a rule. */
+	for (uint64_t try = at; span->kind != SPAN_PIECE && try <= at + 16; try += 16)
+		if (look(reader, span, try, &first) && hsnap_glibc_may_be_cache(first.size - 8))
+			return try;
 	for (uint64_t try = at; try < limit && try < span->end; try += step)
 		if (leads_on(reader, span, try))
 			return try;
@@ -304,7 +321,7 @@ static bool add_lost(struct reader *reader, uint64_t start, uint64_t end)
 		.address = start + 16, .usable = end - start - 8, .requested = end - start - 8,
 		.flags = HSNAP_BLOCK_NO_RECORD | HSNAP_BLOCK_OVERRUN,
 	};
-	reader->heap->overruns++;
+	reader->lost++;
 	reader->heap->no_record++;
 	return add_block(reader, &block);
 }
@@ -326,6 +343,20 @@ static bool walk_run(struct reader *reader, const struct span *span, uint64_t at
 	return true;
 }
 
+/* A chunk that ends on a page, where no other begins, was taken for a top.  But in a heap, and in the brk area, which malloc
+ * closes with fence posts before it goes on elsewhere, none comes after that: its end was written past.  false: out of memory. */
+static bool was_no_top(struct reader *reader, const struct span *span, uint64_t end)
+{
+	struct hsnap_heap *heap = reader->heap;
+	const struct hsnap_free *last = heap->free.num ? &heap->free.items[heap->free.num - 1] : NULL;
+	struct chunk chunk;
+	if (!last || last->end != end || !look(reader, span, last->start, &chunk) || chunk.in_use)
+		return true;
+	uint32_t arena = last->arena;
+	heap->free.num--;
+	return add_unknown(reader, &chunk, arena, false);
+}
+
 static bool walk_span(struct reader *reader, const struct span *span)
 {
 	uint64_t at = find_start(reader, span, span->start);
@@ -343,7 +374,14 @@ static bool walk_span(struct reader *reader, const struct span *span)
 			break;
 		/* Foreign memory may begin after fence posts, and where a top ended: on a page. */
 		bool foreign = fenced || end % PAGE == 0;
-		at = foreign ? find_start(reader, span, end) : find_record(reader, span, end);
+		if (foreign && !fenced && span->kind != SPAN_PIECE) {
+			at = find_record(reader, span, end);
+			foreign = at == span->end;
+			if (!foreign && !was_no_top(reader, span, end))
+				return false;
+		} else {
+			at = foreign ? find_start(reader, span, end) : find_record(reader, span, end);
+		}
 		region = at;
 		if (foreign || (span->kind == SPAN_PIECE && at == span->end))
 			continue;

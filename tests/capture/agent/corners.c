@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* corners.c CASE - processes and threads that come and go, signals, other people's libc: then what is true, and stop. */
+/* corners.c CASE [N] - processes and threads that come and go, signals, other people's libc: then what is true, and stop. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -423,10 +423,23 @@ static void deepbound(void)
 	}
 }
 
+/* So many MiB, small blocks and mappings of their own, and each page of them. */
+static size_t most = 1024;
+
+static void eats_all(void)
+{
+	for (size_t all = 0; all < most << 20;) {
+		size_t size = all % 7 ? 1 + rnd(60000) : 300 << 10;
+		get(size);
+		all += size;
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
+	{ "eats_all", eats_all },
 	{ "thousands_of_threads", thousands_of_threads },
 	{ "dead_arenas", dead_arenas },
 	{ "forked_amid_work", forked_amid_work },
@@ -440,6 +453,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+	if (argc > 2)
+		most = strtoul(argv[2], NULL, 10);
 	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(*cases); i++)
 		if (!strcmp(cases[i].name, argv[1]))
 			cases[i].run();

@@ -231,7 +231,14 @@ static bool add_foreign(struct take *take)
 static bool add_annotations(struct take *take)
 {
 	const struct hsnap_heap *heap = &take->heap;
-	char text[120];
+	char text[200];
+	snprintf(text, sizeof(text), "%" PRIu64 " objects of the program's pools, %" PRIu64 " bytes; around them in %" PRIu64
+		 " slabs %" PRIu64 " bytes that are no blocks", heap->num_objects, heap->object_bytes, heap->num_slabs, heap->slab_bytes);
+	if ((heap->num_objects || heap->num_slabs) && !add_reason(take, false, text))
+		return false;
+	snprintf(text, sizeof(text), "%" PRIu64 " objects of the program's pools are on record where these have no memory", heap->objects_gone);
+	if (heap->objects_gone && !add_reason(take, false, text))
+		return false;
 	snprintf(text, sizeof(text), "%" PRIu64 " annotations of the program found no place", heap->notes_lost);
 	if (heap->notes_lost && !add_reason(take, true, text))
 		return false;

@@ -96,12 +96,15 @@ enum hsnap_wire_state {
 /* Other records stand between them.  A site may be that of a block which the program has tagged (heapsnap.h). */
 #define HSNAP_UNIT_TEXT 0xffu   /* head: this 8 | bytes 16 | how it is written (enum hsnap_wire_text) 7 | cut 1; they follow */
 #define HSNAP_UNIT_TAGGED 0xfeu /* head: this 8 | unit of the tag's text 24 | site of the stack, or 0: 24 */
+#define HSNAP_UNIT_OBJECT 0xfdu /* head: this 8 | number of the pool 24 | site of a block, or 0: 24 */
 #define HSNAP_UNIT_KIND(head) ((unsigned)((head) & 0xff))
 #define HSNAP_TEXT_BYTES(head) ((unsigned)((head) >> 8 & 0xffff))
 #define HSNAP_TEXT_HOW(head) ((unsigned)((head) >> 24 & 0x7f))
 #define HSNAP_TEXT_IS_CUT(head) ((unsigned)((head) >> 31 & 1))
 #define HSNAP_TAGGED_TEXT(head) ((uint32_t)((head) >> 8) & HSNAP_MAX_SITE)
 #define HSNAP_TAGGED_SITE(head) ((uint32_t)((head) >> 32) & HSNAP_MAX_SITE)
+#define HSNAP_OBJECT_POOL(head) ((uint32_t)((head) >> 8) & HSNAP_MAX_SITE)
+#define HSNAP_OBJECT_SITE(head) ((uint32_t)((head) >> 32) & HSNAP_MAX_SITE)
 #define HSNAP_MAX_TEXT 1023u    /* bytes */
 
 enum hsnap_wire_text {
@@ -159,7 +162,7 @@ struct hsnap_wire_counters {
  * the length of i in bits.  Which ones there are, a bitmap says.  Segments whose number has
  * n bits lie in one mapping: segment i begins at registry_bases[n] + i * HSNAP_REGISTRY_SEGMENT.
  *
- * word 0: requested size's upper 3 bits | epoch 12 | state 2 | address 47, low bits last;
+ * word 0: requested size's upper bit | epoch 12 | kind 2 | state 2 | address 47, low bits last;
  *         0: empty, 1: being filled
  * word 1: requested size's lower 40 bits | site 24
  *
@@ -170,7 +173,7 @@ struct hsnap_wire_counters {
 #define HSNAP_REGISTRY_BITS 22u /* of a segment's number, at most */
 #define HSNAP_REGISTRY_WORDS (1u << (HSNAP_REGISTRY_BITS - 6))
 #define HSNAP_REGISTRY_BUSY 1u
-#define HSNAP_REGISTRY_MAX_SIZE (((uint64_t)1 << 43) - 1)
+#define HSNAP_REGISTRY_MAX_SIZE (((uint64_t)1 << 41) - 1)
 
 enum hsnap_wire_entry {
 	HSNAP_ENTRY_LIVE = 0,
@@ -180,9 +183,54 @@ enum hsnap_wire_entry {
 
 #define HSNAP_ENTRY_ADDRESS(word) ((word) & (((uint64_t)1 << HSNAP_ADDRESS_BITS) - 1))
 #define HSNAP_ENTRY_STATE(word) ((unsigned)((word) >> HSNAP_ADDRESS_BITS) & 3u)
-#define HSNAP_ENTRY_EPOCH(word) ((unsigned)((word) >> (HSNAP_ADDRESS_BITS + 2)) & 0xfffu)
+#define HSNAP_ENTRY_KIND(word) ((unsigned)((word) >> (HSNAP_ADDRESS_BITS + 2)) & 3u)
+#define HSNAP_ENTRY_EPOCH(word) ((unsigned)((word) >> HSNAP_KEY_BITS) & 0xfffu)
 #define HSNAP_ENTRY_SITE(second) ((uint32_t)(second) & HSNAP_MAX_SITE)
-#define HSNAP_ENTRY_REQUESTED(word, second) ((uint64_t)(word) >> 61 << 40 | (uint64_t)(second) >> 24)
+#define HSNAP_ENTRY_REQUESTED(word, second) ((uint64_t)(word) >> 63 << 40 | (uint64_t)(second) >> 24)
+
+/* Of one address there may be an entry of each kind: what the program says of its memory (heapsnap.h) stands in the
+ * same table. */
+enum hsnap_wire_kind {
+	HSNAP_KIND_BLOCK,
+	HSNAP_KIND_OBJECT, /* of a pool; site: a unit HSNAP_UNIT_OBJECT */
+	HSNAP_KIND_ROOT,   /* a range of addresses; site: a unit HSNAP_UNIT_TEXT, its name */
+};
+
+/* What an entry is found by. */
+#define HSNAP_KEY_BITS (HSNAP_ADDRESS_BITS + 4)
+#define HSNAP_KEY(kind, address) ((uint64_t)(kind) << (HSNAP_ADDRESS_BITS + 2) | (address))
+#define HSNAP_ENTRY_KEY(word) ((word) & ((((uint64_t)1 << HSNAP_KEY_BITS) - 1) & ~((uint64_t)3 << HSNAP_ADDRESS_BITS)))
+
+/* ---- pools that the program names (heapsnap.h) ----------------------------------------
+ *
+ * One a pool, in segments as the counters are.  Objects of a pool stand in the registry, those of an arena, which go all at
+ * once, in pieces of a list: entries as in the registry, but the site is that of a block.  Where a pool's objects
+ * are is told by pieces, too: address and size.
+ */
+enum hsnap_wire_pool_kind {
+	HSNAP_POOL_NONE,
+	HSNAP_POOL_OBJECTS,
+	HSNAP_POOL_ARENA,
+};
+
+struct hsnap_wire_pool {
+	uint64_t state;     /* generation 32 | unit of its name 24 | enum hsnap_wire_pool_kind 8 */
+	uint64_t next_free; /* the agent's own, as of all that it numbers */
+	uint64_t objects;   /* of an arena, the latest piece: 1 + its number; 0: none */
+	uint64_t slabs;     /* likewise */
+	uint64_t holes;     /* empty entries among the slabs */
+	uint64_t reserved[3];
+};
+#define HSNAP_POOL_KIND(state) ((unsigned)(state) & 0xff)
+#define HSNAP_POOL_NAME(state) ((uint32_t)((state) >> 8) & HSNAP_MAX_SITE)
+
+#define HSNAP_PIECE_ENTRIES 15u
+struct hsnap_wire_piece {
+	uint64_t older; /* 1 + its number, 0: this is the first */
+	uint64_t num;   /* entries that are, or are being, filled; may be more than there are */
+	uint64_t entries[HSNAP_PIECE_ENTRIES][2]; /* first word 0: empty */
+};
+#define HSNAP_PIECE_HOLE 1u /* or this: it may be filled again */
 
 /* ---- what else -------------------------------------------------------------------- */
 
@@ -246,6 +294,11 @@ struct hsnap_wire_directory {
 	uint64_t notes_lost;    /* annotations (heapsnap.h) that found no place */
 	uint64_t notes_astray;  /* … of addresses that are nobody's */
 
+	uint64_t pool_segments[HSNAP_SLOT_SEGMENTS]; /* addresses, 0: not there */
+	uint64_t num_pools;
+	uint64_t piece_segments[HSNAP_SLOT_SEGMENTS];
+	uint64_t num_pieces;
+
 	struct hsnap_wire_counters shared; /* of threads that have no slot of their own; atomic */
 	uint64_t slot_segments[HSNAP_SLOT_SEGMENTS]; /* addresses, 0: not there */
 	uint64_t num_slots;
@@ -263,6 +316,7 @@ struct hsnap_wire_directory {
 };
 
 _Static_assert(sizeof(struct hsnap_wire_counters) == 64, "a slot is a cache line");
+_Static_assert(sizeof(struct hsnap_wire_pool) == 64 && sizeof(struct hsnap_wire_piece) == 256, "nothing is split");
 _Static_assert(sizeof(struct hsnap_wire_directory) % 8 == 0, "no padding at the end");
 
 #endif

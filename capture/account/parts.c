@@ -130,7 +130,8 @@ static bool add_mapping(struct parts *parts, struct found_parts *found, const st
 	if (is_kernels(part.name))
 		return true;
 	uint64_t end = end_of(parts, mapping);
-	if (!add_span(parts, found, part, mapping->start, end, !mapping->inode))
+	/* A pool that the program names may lie in its variables: those that a file begins, too. */
+	if (!add_span(parts, found, part, mapping->start, end, !mapping->inode || !(mapping->prot & HSNAP_PROT_SHARED)))
 		return false;
 	struct part rest = { .kind = HSNAP_PART_ANONYMOUS, .name = "", .count = 1 };
 	return add_span(parts, found, rest, end, mapping->end, true);

@@ -7,74 +7,11 @@
  *
  * Nobody promises that an address is a block's: what is no live record by its check is left alone.
  */
-#include "capture/agent/heapsnap.h"
-
-#include <string.h>
-
+#include "capture/agent/pools.h"
 #include "capture/agent/record.h"
-
-static void count(uint64_t *counter)
-{
-	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
-}
-
-/* ---- texts ---- */
-
-_Static_assert((int)HEAPSNAP_TEXT_MANGLED == (int)HSNAP_TEXT_MANGLED && (int)HEAPSNAP_TEXT_PRETTY == (int)HSNAP_TEXT_PRETTY,
-	       "the header's numbers are the reader's");
-
-/* Texts by the address that they came from, which for literals is always the same: upper bits 40 | unit 24. */
-#define LITERAL_BITS 10
-static uint64_t literals[1u << LITERAL_BITS];
-
-static bool says(uint32_t unit, const char *text, unsigned how)
-{
-	uint64_t head = hsnap_agent_unit(unit);
-	unsigned bytes = HSNAP_TEXT_BYTES(head);
-	return HSNAP_TEXT_HOW(head) == how && !HSNAP_TEXT_IS_CUT(head) && !strncmp(hsnap_agent_unit_text(unit), text, bytes) &&
-	       !text[bytes];
-}
-
-/* 0: no room. */
-static uint32_t add_text(const char *text, unsigned how)
-{
-	uint64_t words[(HSNAP_MAX_TEXT + 8) / 8] = { 0 };
-	size_t bytes = strnlen(text, HSNAP_MAX_TEXT + 1);
-	uint64_t cut = bytes > HSNAP_MAX_TEXT;
-	bytes -= cut;
-	memcpy(words, text, bytes);
-	return hsnap_agent_intern(HSNAP_UNIT_TEXT | bytes << 8 | (uint64_t)how << 24 | cut << 31, words,
-				  (uint32_t)(bytes + 7) / 8);
-}
-
-static uint32_t unit_of(const char *text, unsigned how)
-{
-	uintptr_t at = (uintptr_t)text;
-	uint64_t *place = &literals[(at ^ at >> LITERAL_BITS) & ((1u << LITERAL_BITS) - 1)];
-	uint64_t known = __atomic_load_n(place, __ATOMIC_RELAXED);
-	uint32_t unit = (uint32_t)known & HSNAP_MAX_SITE;
-	if (LIKELY(unit && known >> 24 == at >> LITERAL_BITS && says(unit, text, how)))
-		return unit;
-	unit = add_text(text, how);
-	if (unit)
-		__atomic_store_n(place, (uint64_t)(at >> LITERAL_BITS) << 24 | unit, __ATOMIC_RELAXED);
-	return unit;
-}
+#include "capture/agent/registry.h"
 
 /* ---- tags ---- */
-
-/* The stack of a site. */
-static uint32_t bare(uint32_t site)
-{
-	uint64_t head = site ? hsnap_agent_unit(site) : 0;
-	return HSNAP_UNIT_KIND(head) == HSNAP_UNIT_TAGGED ? HSNAP_TAGGED_SITE(head) : site;
-}
-
-/* 0: no room. */
-static uint32_t tagged(uint32_t site, uint32_t text)
-{
-	return hsnap_agent_intern(HSNAP_UNIT_TAGGED | (uint64_t)text << 8 | (uint64_t)bare(site) << 32, NULL, 0);
-}
 
 bool hsnap_agent_is_tagged(uint32_t site)
 {
@@ -101,9 +38,9 @@ static void tag_block(uintptr_t block, uint32_t text)
 {
 	uint64_t *large = hsnap_agent_large_site(block), *place = find_record(block);
 	uint32_t old = place ? HSNAP_TRAILER_SITE(*place) : large ? (uint32_t)(*large >> 12) & HSNAP_MAX_SITE : 0;
-	uint32_t site = place || large ? tagged(old, text) : 0;
+	uint32_t site = place || large ? hsnap_agent_tagged(old, text) : 0;
 	if (!site) {
-		count(place || large ? &hsnap_agent_directory.notes_lost : &hsnap_agent_directory.notes_astray);
+		hsnap_agent_count(place || large ? &hsnap_agent_directory.notes_lost : &hsnap_agent_directory.notes_astray);
 		return;
 	}
 	if (place)
@@ -113,21 +50,51 @@ static void tag_block(uintptr_t block, uint32_t text)
 		*large = (uint64_t)site << 12 | (*large & HSNAP_EPOCH_MAX);
 }
 
+/* Of another allocator's: kept in place while it is changed, since others may move it. */
+static void tag_entry(uintptr_t block, uint32_t text)
+{
+	struct hsnap_agent_entry entry;
+	if (!hsnap_agent_registry_hold(block, &entry)) {
+		hsnap_agent_count(&hsnap_agent_directory.notes_astray);
+		return;
+	}
+	uint32_t site = hsnap_agent_tagged(HSNAP_ENTRY_SITE(entry.second), text);
+	if (site)
+		__atomic_store_n(&entry.place[1], (entry.second & ~(uint64_t)HSNAP_MAX_SITE) | site, __ATOMIC_RELAXED);
+	else
+		hsnap_agent_count(&hsnap_agent_directory.notes_lost);
+	hsnap_agent_registry_let_go(&entry);
+}
+
+static void tag_any(uintptr_t block, uint32_t text)
+{
+	if (hsnap_agent.mode == HSNAP_MODE_OTHER)
+		tag_entry(block, text);
+	else
+		tag_block(block, text);
+}
+
 void hsnap_agent_tag_again(void *block, uint32_t site)
 {
-	if (hsnap_agent_is_tagged(site))
-		tag_block((uintptr_t)block, HSNAP_TAGGED_TEXT(hsnap_agent_unit(site)));
+	if (block && hsnap_agent_is_tagged(site))
+		tag_any((uintptr_t)block, HSNAP_TAGGED_TEXT(hsnap_agent_unit(site)));
+}
+
+bool hsnap_agent_annotates(void)
+{
+	hsnap_agent_records(); /* the first call decides */
+	return hsnap_agent.mode != HSNAP_MODE_ASIDE;
 }
 
 static void tag(void *block, const char *type, enum heapsnap_text how)
 {
-	if (!block || !type || !*type || !hsnap_agent_records())
+	if (!block || !type || !*type || !hsnap_agent_annotates())
 		return;
-	uint32_t text = unit_of(type, how);
-	if (text)
-		tag_block((uintptr_t)block, text);
-	else
-		count(&hsnap_agent_directory.notes_lost);
+	uint32_t text = hsnap_agent_text(type, how);
+	if (!text)
+		hsnap_agent_count(&hsnap_agent_directory.notes_lost);
+	else if (!hsnap_agent_tag_object((uintptr_t)block, text)) /* which may begin where a block does */
+		tag_any((uintptr_t)block, text);
 }
 
 /* ---- counters ---- */
@@ -135,7 +102,7 @@ static void tag(void *block, const char *type, enum heapsnap_text how)
 static int counters(struct heapsnap_counters *ret, int of_process)
 {
 	struct hsnap_wire_counters sum;
-	if (!hsnap_agent_records())
+	if (!hsnap_agent_annotates())
 		return 0;
 	if (of_process)
 		hsnap_agent_count_process(&sum);
@@ -153,4 +120,8 @@ static int counters(struct heapsnap_counters *ret, int of_process)
 
 EXPORTED const struct heapsnap_calls heapsnap_calls = {
 	.size = sizeof(struct heapsnap_calls), .tag = tag, .counters = counters,
+	.pool_create = hsnap_agent_pool_create, .pool_destroy = hsnap_agent_pool_destroy, .pool_reset = hsnap_agent_pool_reset,
+	.pool_slab = hsnap_agent_pool_slab, .pool_slab_gone = hsnap_agent_pool_slab_gone,
+	.pool_alloc = hsnap_agent_pool_alloc, .pool_free = hsnap_agent_pool_free,
+	.root = hsnap_agent_root, .root_gone = hsnap_agent_root_gone,
 };

@@ -148,7 +148,10 @@ void *hsnap_agent_other_realloc(void *block, size_t size, const uintptr_t *frame
 		drop(&held);
 	else if (is_held)
 		hsnap_agent_registry_let_go(&held);
-	return hsnap_agent_enter(moved, size, frame);
+	moved = hsnap_agent_enter(moved, size, frame);
+	if (is_held)
+		hsnap_agent_tag_again(moved, HSNAP_ENTRY_SITE(held.second));
+	return moved;
 }
 
 /* glibc's own calls realloc, whoever's that is; some allocators have none. */

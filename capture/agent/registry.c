@@ -23,7 +23,7 @@
  * four fifths before it splits. */
 #define WINDOW 16u
 #define STATE(state) ((uint64_t)(state) << HSNAP_ADDRESS_BITS)
-#define ADDRESS_AND_STATE (((uint64_t)1 << (HSNAP_ADDRESS_BITS + 2)) - 1)
+#define KEY_AND_STATE (((uint64_t)1 << HSNAP_KEY_BITS) - 1)
 
 /* A bit a segment; the first one needs none.  Half a mebibyte that stays unmapped but for its start. */
 static uint64_t exists[HSNAP_REGISTRY_WORDS];
@@ -38,11 +38,16 @@ struct spot {
 	uint32_t line;
 };
 
-static inline struct spot spot_of(uintptr_t address)
+static inline struct spot spot_of(uint64_t key)
 {
-	uint64_t product = (address >> 8) * 0x9e3779b97f4a7c15ull;
+	uint64_t product = (key >> 8) * 0x9e3779b97f4a7c15ull;
 	uint32_t hash = (uint32_t)(product ^ product >> 32);
-	return (struct spot){ hash, ((hash >> 26) + (address >> 6 & 3)) % LINES };
+	return (struct spot){ hash, ((hash >> 26) + (key >> 6 & 3)) % LINES };
+}
+
+static inline bool is_key(uint64_t key)
+{
+	return HSNAP_ENTRY_KEY(key) == key && HSNAP_ENTRY_ADDRESS(key) > HSNAP_REGISTRY_BUSY;
 }
 
 static inline unsigned length_in_bits(uint32_t number)
@@ -122,8 +127,8 @@ static inline uint64_t *claim(uint32_t segment, struct spot spot)
 	return NULL;
 }
 
-/* An entry of this address whose state is zero but for the bits of `also`. */
-static inline bool look(uint32_t segment, struct spot spot, uintptr_t address, uint64_t also,
+/* An entry of this key whose state is zero but for the bits of `also`. */
+static inline bool look(uint32_t segment, struct spot spot, uint64_t key, uint64_t also,
 			struct hsnap_agent_entry *ret)
 {
 	uint64_t *entries = entries_of(segment);
@@ -131,7 +136,7 @@ static inline bool look(uint32_t segment, struct spot spot, uintptr_t address, u
 		uint64_t *line = line_at(entries, spot, i);
 		for (unsigned e = 0; e < 2 * LINE_ENTRIES; e += 2) {
 			uint64_t word = __atomic_load_n(&line[e], __ATOMIC_ACQUIRE);
-			if ((word & ADDRESS_AND_STATE & ~also) == address) {
+			if ((word & KEY_AND_STATE & ~also) == key) {
 				*ret = (struct hsnap_agent_entry){
 					&line[e], word, __atomic_load_n(&line[e + 1], __ATOMIC_ACQUIRE),
 				};
@@ -169,7 +174,7 @@ static void move_on(uint32_t segment)
 		if (entry.word <= HSNAP_REGISTRY_BUSY || HSNAP_ENTRY_STATE(entry.word) != HSNAP_ENTRY_LIVE)
 			continue;
 		entry.second = __atomic_load_n(&entries[i + 1], __ATOMIC_ACQUIRE);
-		struct spot spot = spot_of(HSNAP_ENTRY_ADDRESS(entry.word));
+		struct spot spot = spot_of(HSNAP_ENTRY_KEY(entry.word));
 		uint32_t owner = segment_of(spot);
 		uint64_t *to = owner == segment ? NULL : claim(owner, spot);
 		if (to)
@@ -218,35 +223,35 @@ static __attribute__((noinline)) uint64_t *claim_slowly(struct spot spot)
 
 /* ---- from outside ---- */
 
-bool hsnap_agent_registry_add(uintptr_t address, uint64_t requested, uint32_t site, unsigned epoch)
+bool hsnap_agent_registry_add(uint64_t key, uint64_t requested, uint32_t site, unsigned epoch)
 {
-	struct spot spot = spot_of(address);
+	struct spot spot = spot_of(key);
 	uint64_t *place = NULL;
-	if (LIKELY(requested <= HSNAP_REGISTRY_MAX_SIZE && address > HSNAP_REGISTRY_BUSY &&
-		   !(address >> HSNAP_ADDRESS_BITS))) {
+	if (LIKELY(requested <= HSNAP_REGISTRY_MAX_SIZE && is_key(key))) {
 		place = claim(segment_of(spot), spot);
 		if (UNLIKELY(!place))
 			place = claim_slowly(spot);
 	}
 	if (UNLIKELY(!place)) {
-		__atomic_fetch_add(&hsnap_agent_directory.registry_lost, 1, __ATOMIC_RELAXED);
+		struct hsnap_wire_directory *dir = &hsnap_agent_directory;
+		__atomic_fetch_add(HSNAP_ENTRY_KIND(key) == HSNAP_KIND_BLOCK ? &dir->registry_lost : &dir->notes_lost, 1,
+				   __ATOMIC_RELAXED);
 		return false;
 	}
 	__atomic_store_n(&place[1], requested << 24 | site, __ATOMIC_RELAXED);
-	__atomic_store_n(place, requested >> 40 << 61 | (uint64_t)epoch << (HSNAP_ADDRESS_BITS + 2) | address,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(place, requested >> 40 << 63 | (uint64_t)epoch << HSNAP_KEY_BITS | key, __ATOMIC_RELEASE);
 	return true;
 }
 
 /* It is on its way, or stayed behind, or is not there: from the oldest segment to the newest, first for
  * live ones; what was half moved when its mover stopped is pending. */
-static __attribute__((noinline)) bool find_slowly(struct spot spot, uintptr_t address, struct hsnap_agent_entry *ret)
+static __attribute__((noinline)) bool find_slowly(struct spot spot, uint64_t key, struct hsnap_agent_entry *ret)
 {
 	for (uint64_t also = 0; also <= STATE(HSNAP_ENTRY_PENDING); also += STATE(HSNAP_ENTRY_PENDING)) {
 		uint32_t last = UINT32_MAX;
 		for (unsigned bits = 0; bits <= __atomic_load_n(&depth, __ATOMIC_ACQUIRE); bits++) {
 			uint32_t segment = spot.hash & ((1u << bits) - 1);
-			if (segment != last && is_there(segment) && look(segment, spot, address, also, ret))
+			if (segment != last && is_there(segment) && look(segment, spot, key, also, ret))
 				return true;
 			last = segment;
 		}
@@ -254,25 +259,25 @@ static __attribute__((noinline)) bool find_slowly(struct spot spot, uintptr_t ad
 	return false;
 }
 
-bool hsnap_agent_registry_find(uintptr_t address, struct hsnap_agent_entry *ret)
+bool hsnap_agent_registry_find(uint64_t key, struct hsnap_agent_entry *ret)
 {
-	if (UNLIKELY(address <= HSNAP_REGISTRY_BUSY || address >> HSNAP_ADDRESS_BITS))
+	if (UNLIKELY(!is_key(key)))
 		return false;
-	struct spot spot = spot_of(address);
-	return LIKELY(look(segment_of(spot), spot, address, 0, ret)) || find_slowly(spot, address, ret);
+	struct spot spot = spot_of(key);
+	return LIKELY(look(segment_of(spot), spot, key, 0, ret)) || find_slowly(spot, key, ret);
 }
 
 void hsnap_agent_registry_drop(struct hsnap_agent_entry *entry)
 {
-	uintptr_t address = HSNAP_ENTRY_ADDRESS(entry->word);
-	while (UNLIKELY(!replace(entry, 0)) && hsnap_agent_registry_find(address, entry))
+	uint64_t key = HSNAP_ENTRY_KEY(entry->word);
+	while (UNLIKELY(!replace(entry, 0)) && hsnap_agent_registry_find(key, entry))
 		;
 }
 
-bool hsnap_agent_registry_take(uintptr_t address, uint64_t *ret_requested, uint32_t *ret_site)
+bool hsnap_agent_registry_take(uint64_t key, uint64_t *ret_requested, uint32_t *ret_site)
 {
 	struct hsnap_agent_entry entry;
-	if (!hsnap_agent_registry_find(address, &entry))
+	if (!hsnap_agent_registry_find(key, &entry))
 		return false;
 	hsnap_agent_registry_drop(&entry);
 	*ret_requested = HSNAP_ENTRY_REQUESTED(entry.word, entry.second);
@@ -280,9 +285,9 @@ bool hsnap_agent_registry_take(uintptr_t address, uint64_t *ret_requested, uint3
 	return true;
 }
 
-bool hsnap_agent_registry_hold(uintptr_t address, struct hsnap_agent_entry *ret)
+bool hsnap_agent_registry_hold(uint64_t key, struct hsnap_agent_entry *ret)
 {
-	while (hsnap_agent_registry_find(address, ret)) {
+	while (hsnap_agent_registry_find(key, ret)) {
 		uint64_t held = (ret->word & ~STATE(HSNAP_ENTRY_PENDING)) | STATE(HSNAP_ENTRY_HELD);
 		if (replace(ret, held)) {
 			ret->word = held;
@@ -295,4 +300,26 @@ bool hsnap_agent_registry_hold(uintptr_t address, struct hsnap_agent_entry *ret)
 void hsnap_agent_registry_let_go(const struct hsnap_agent_entry *held)
 {
 	__atomic_store_n(held->place, held->word & ~STATE(HSNAP_ENTRY_HELD), __ATOMIC_RELEASE);
+}
+
+/* Entries move to segments of greater numbers only: from the first to the last none is missed. */
+void hsnap_agent_registry_sweep(bool (*is_gone)(uint64_t word, uint64_t second, uint64_t context), uint64_t context)
+{
+	uint32_t num = __atomic_load_n(&hsnap_agent_directory.registry_bases[0], __ATOMIC_ACQUIRE) ? 1 : 0;
+	for (uint32_t segment = 0; segment < num; segment++) {
+		num = 1u << __atomic_load_n(&depth, __ATOMIC_ACQUIRE);
+		if (segment && segment % 64 == 0 && !__atomic_load_n(&exists[segment / 64], __ATOMIC_ACQUIRE)) {
+			segment += 63;
+			continue;
+		}
+		uint64_t *entries = is_there(segment) ? entries_of(segment) : NULL;
+		for (unsigned i = 0; entries && i < 2 * HSNAP_REGISTRY_ENTRIES; i += 2) {
+			struct hsnap_agent_entry entry = { &entries[i], __atomic_load_n(&entries[i], __ATOMIC_ACQUIRE), 0 };
+			if (entry.word <= HSNAP_REGISTRY_BUSY || HSNAP_ENTRY_KIND(entry.word) == HSNAP_KIND_BLOCK)
+				continue;
+			entry.second = __atomic_load_n(&entries[i + 1], __ATOMIC_ACQUIRE);
+			if (is_gone(entry.word, entry.second, context))
+				hsnap_agent_registry_drop(&entry);
+		}
+	}
 }

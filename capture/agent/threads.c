@@ -22,9 +22,7 @@ static pthread_key_t key;
 static bool key_made;
 static int (*set_specific)(pthread_key_t, const void *);
 
-/* Segment s holds HSNAP_SLOT_FIRST << s of something; where the one of this index is, or NULL.
- * for_first: storage of segment 0, or NULL. */
-static void *item_at(uint64_t *segments, size_t item_size, void *for_first, uint64_t index)
+void *hsnap_agent_item_at(uint64_t *segments, size_t item_size, void *for_first, uint64_t index)
 {
 	unsigned segment = (unsigned)(63 - __builtin_clzll(index / HSNAP_SLOT_FIRST + 1));
 	if (segment >= HSNAP_SLOT_SEGMENTS)
@@ -47,14 +45,14 @@ static void *item_at(uint64_t *segments, size_t item_size, void *for_first, uint
 
 static struct hsnap_wire_counters *slot_at(uint64_t index)
 {
-	return item_at(hsnap_agent_directory.slot_segments, sizeof(struct hsnap_wire_counters), first_slots, index);
+	return hsnap_agent_item_at(hsnap_agent_directory.slot_segments, sizeof(struct hsnap_wire_counters), first_slots, index);
 }
 
 /* Emptied: the stack of the thread before may be unmapped. */
 static struct hsnap_agent_walks *walks_at(uint64_t index)
 {
 	static uint64_t segments[HSNAP_SLOT_SEGMENTS];
-	struct hsnap_agent_walks *walks = item_at(segments, sizeof(struct hsnap_agent_walks), NULL, index);
+	struct hsnap_agent_walks *walks = hsnap_agent_item_at(segments, sizeof(struct hsnap_agent_walks), NULL, index);
 	if (!walks)
 		return NULL;
 	memset(walks, 0, offsetof(struct hsnap_agent_walks, stacks));

@@ -15,6 +15,10 @@ void hsnap_heap_deinit(struct hsnap_heap *heap)
 	hsnap_vec_deinit(&heap->pcs);
 	hsnap_vec_deinit(&heap->tags);
 	free(heap->tag_of);
+	hsnap_vec_deinit(&heap->pools);
+	free(heap->pool_of);
+	hsnap_vec_deinit(&heap->rests);
+	hsnap_vec_deinit(&heap->named_roots);
 	hsnap_strings_deinit(&heap->texts);
 	hsnap_vec_deinit(&heap->regions);
 	hsnap_vec_deinit(&heap->own);

@@ -15,6 +15,7 @@
 #define HSNAP_BLOCK_NO_RECORD 1u /* in use, but the agent has no valid record of it */
 #define HSNAP_BLOCK_OVERRUN 2u   /* its record, or the head after it, was damaged */
 #define HSNAP_BLOCK_ALLOCATOR 4u /* the allocator's own: a thread's cache */
+#define HSNAP_BLOCK_OBJECT 8u    /* of a pool that the program names: its size is the program's word */
 
 struct hsnap_block {
 	uint64_t address;   /* what the program was handed */
@@ -34,6 +35,19 @@ struct hsnap_tag {
 	hsnap_string text; /* in the heap's texts */
 	uint8_t how;       /* enum hsnap_wire_text */
 	bool cut;          /* it was longer */
+};
+
+/* Memory of a pool's slabs that is no object's, and may be more than free places: a header of the pool's own. */
+struct hsnap_rest {
+	uint64_t start, end;
+	uint32_t pool; /* index into pools */
+	bool header;   /* the program has told where the objects are, and this is beside */
+};
+
+/* Memory that the program says is a root. */
+struct hsnap_named_root {
+	uint64_t start, end;
+	hsnap_string name; /* in the heap's texts */
 };
 
 /* Memory that an allocator or the agent manages: no place to look for roots. */
@@ -74,7 +88,13 @@ struct hsnap_heap {
 	struct hsnap_vec(struct hsnap_region) own;     /* of these the agent's own, in order, disjoint */
 	struct hsnap_vec(struct hsnap_free) free;      /* in order of address, disjoint */
 	struct hsnap_vec(struct hsnap_arena) arenas;   /* [0] as said above; empty: not told */
+	struct hsnap_vec(hsnap_string) pools;    /* names, [0] none; those that the program gives its pools */
+	uint32_t *pool_of;                       /* one a block: index into pools; NULL: no block is an object of one */
+	struct hsnap_vec(struct hsnap_rest) rests; /* in order of address, disjoint */
+	struct hsnap_vec(struct hsnap_named_root) named_roots; /* in order of address */
 	struct hsnap_strings texts;
+	uint64_t num_objects, object_bytes, num_slabs, slab_bytes; /* of pools: what counts as blocks, and the memory around them */
+	uint64_t objects_gone; /* on record where the pool has no memory */
 	uint64_t notes_lost, notes_astray; /* annotations without room, and of addresses that are nobody's */
 	const char *source;         /* "agent", "glibc" */
 	bool requested_known;       /* requested sizes are known (for blocks with a record) */

@@ -21,6 +21,7 @@ struct labels {
 	struct hsnap_convert convert;
 	hsnap_string *sites;         /* "from parse_line"; one a stack, 0 = none */
 	hsnap_string *holders;       /* "in DictNode.key"; one a holder */
+	hsnap_string *pools;         /* "of pool sessions"; one a pool that the program names */
 	hsnap_string *where;         /* one a block: of those, or "behind DictNode.value"; 0 = none */
 	struct hsnap_keymap sizes;   /* {text, size} → seen */
 	struct hsnap_keymap spread;  /* {text} → number of sizes */
@@ -32,6 +33,7 @@ static void labels_deinit(struct labels *labels)
 	hsnap_convert_deinit(&labels->convert);
 	free(labels->sites);
 	free(labels->holders);
+	free(labels->pools);
 	hsnap_pages_free(labels->where, labels->work->num_blocks, sizeof(*labels->where));
 	hsnap_keymap_deinit(&labels->sizes);
 	hsnap_keymap_deinit(&labels->spread);
@@ -81,6 +83,22 @@ static enum hsnap_code find_holder_texts(struct labels *labels, struct hsnap_err
 	return HSNAP_OK;
 }
 
+static enum hsnap_code find_pool_texts(struct labels *labels, struct hsnap_error *err)
+{
+	const struct hsnap_heap *heap = labels->work->heap;
+	struct hsnap_strings *strings = &labels->work->snapshot->strings;
+	labels->pools = calloc(heap->pools.num + 1, sizeof(*labels->pools));
+	if (!labels->pools)
+		return hsnap_no_memory(err);
+	for (size_t i = 0; i < heap->pools.num; i++) {
+		const char *name = hsnap_str(&heap->texts, heap->pools.items[i]);
+		labels->pools[i] = *name ? hsnap_strings_addf(strings, "of pool %s", name) : 0;
+		if (labels->pools[i] == HSNAP_NO_STRING)
+			return hsnap_no_memory(err);
+	}
+	return HSNAP_OK;
+}
+
 /* No type: a description is all there is. */
 static bool is_label(const struct hsnap_claim *claim)
 {
@@ -95,11 +113,21 @@ static const struct hsnap_slab *pool_of(const struct labels *labels, uint32_t b)
 	return !claim->type || bytes ? hsnap_slab_of(labels->work, b) : NULL;
 }
 
-/* "in DictNode.key", else "from parse_line", else "". */
+/* The program's own pool, of what is an object of one; else 0. */
+static hsnap_string pool_text(const struct labels *labels, uint32_t b)
+{
+	const struct hsnap_heap *heap = labels->work->heap;
+	return heap->pool_of && is_label(&labels->work->claims[b]) ? labels->pools[heap->pool_of[b]] : 0;
+}
+
+/* "of pool sessions", else "in DictNode.key", else "from parse_line", else "". */
 static hsnap_string where_text(const struct labels *labels, uint32_t b)
 {
 	const struct hsnap_work *work = labels->work;
 	const struct hsnap_block *block = &work->heap->blocks.items[b];
+	hsnap_string pool = pool_text(labels, b);
+	if (pool)
+		return pool;
 	hsnap_string holder = labels->holders[work->claims[b].holder];
 	if (holder)
 		return holder;
@@ -281,6 +309,8 @@ enum hsnap_code hsnap_assign_types(struct hsnap_work *work, struct hsnap_error *
 	enum hsnap_code code = find_sites(&labels, err);
 	if (!code)
 		code = find_holder_texts(&labels, err);
+	if (!code)
+		code = find_pool_texts(&labels, err);
 	if (!code)
 		code = find_places(&labels, err);
 	if (code)

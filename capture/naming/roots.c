@@ -243,6 +243,10 @@ static void cut_stretch(struct finder *finder, const struct hsnap_root *rest, ui
 		struct hsnap_segment segment = { .address = place->address, .size = place->size,
 						 .type = place->type, .whole = place->whole, .into = place->into,
 						 .variable = place->variable, .root = place->root };
+		if (rest->kind == HSNAP_ROOT_OTHER && rest->name) { /* what the program calls it is its name */
+			segment.root = *rest;
+			segment.variable = 0;
+		}
 		if (!segment.root.module)
 			segment.root.module = rest->module;
 		segment.root.weak = rest->weak;
@@ -292,6 +296,14 @@ static const struct place *place_across(const struct finder *finder, uint64_t ad
 	return place && place->address + place->size > address && place->root.module == module ? place : NULL;
 }
 
+static bool is_cut_out(const struct hsnap_heap *heap, uint64_t start, uint64_t end)
+{
+	size_t region = hsnap_first(heap->regions.num, i, heap->regions.items[i].end > start);
+	size_t root = hsnap_first(heap->named_roots.num, i, heap->named_roots.items[i].start >= end);
+	return (region < heap->regions.num && heap->regions.items[region].start < end) ||
+	       (root && heap->named_roots.items[root - 1].end > start);
+}
+
 /*
  * .data and .bss meet inside a page's mapping, and a variable may lie in both; or pages in its middle were
  * never touched, and are in no area.
@@ -301,6 +313,9 @@ static bool goes_on(const struct finder *finder, const struct hsnap_root_area *a
 	uint64_t end = area->address + area->size;
 	if (area->kind != HSNAP_ROOT_STATIC || next->kind != area->kind || next->module != area->module ||
 	    next->weak != area->weak || next->address < end || next->address + next->size <= next->address)
+		return false;
+	/* The objects of a pool, and roots of a name of their own, are cut out of it. */
+	if (next->address != end && is_cut_out(finder->work->heap, end, next->address))
 		return false;
 	const struct place *place = next->address == end ? NULL : place_across(finder, end, area->module);
 	return next->address == end || (place && place->address + place->size > next->address);
@@ -315,10 +330,10 @@ static void widen(const struct finder *finder, struct hsnap_root_area *area)
 		return;
 	const struct hsnap_target_module *module = &target->modules.items[area->module];
 	const struct place *place = place_across(finder, start, area->module);
-	if (place && place->address >= module->start)
+	if (place && place->address >= module->start && !is_cut_out(finder->work->heap, place->address, start))
 		start = place->address;
 	place = place_across(finder, end, area->module);
-	if (place && place->address + place->size <= module->end)
+	if (place && place->address + place->size <= module->end && !is_cut_out(finder->work->heap, end, place->address + place->size))
 		end = place->address + place->size;
 	area->address = start;
 	area->size = end - start;

@@ -204,7 +204,7 @@ enum hsnap_code hsnap_find_headers(struct hsnap_work *work, struct hsnap_error *
 	if (!decide_all(&wrappers))
 		return HSNAP_OK;
 	for (uint32_t b = 0; b < work->num_blocks; b++)
-		wrappers.seen[b] = header_of(&wrappers, b);
+		wrappers.seen[b] = work->heap->blocks.items[b].flags & HSNAP_BLOCK_OBJECT ? 0 : header_of(&wrappers, b);
 	work->headers = wrappers.seen;
 	wrappers.seen = NULL;
 	return HSNAP_OK;

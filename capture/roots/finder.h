@@ -49,6 +49,8 @@ void hsnap_roots_add_outside(struct hsnap_root_finder *finder, uint64_t start, u
 /* Known, and no root. */
 void hsnap_roots_exclude(struct hsnap_root_finder *finder, uint64_t start, uint64_t end);
 
+void hsnap_roots_of_program(struct hsnap_root_finder *finder);
+void hsnap_roots_of_pools(struct hsnap_root_finder *finder);
 void hsnap_roots_of_modules(struct hsnap_root_finder *finder);
 void hsnap_roots_of_loader(struct hsnap_root_finder *finder);
 void hsnap_roots_of_threads(struct hsnap_root_finder *finder);

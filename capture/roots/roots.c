@@ -164,10 +164,12 @@ enum hsnap_code hsnap_roots_find(struct hsnap_target *target, const struct hsnap
 		if (!hsnap_spans_add(&finder.regions, heap->regions.items[i].start, heap->regions.items[i].end))
 			finder.no_memory = true;
 	hsnap_spans_sort(&finder.regions);
+	hsnap_roots_of_program(&finder);
 	hsnap_glibc_read(target, &finder.glibc);
 	hsnap_roots_of_modules(&finder);
 	hsnap_roots_of_threads(&finder);
 	hsnap_roots_of_loader(&finder);
+	hsnap_roots_of_pools(&finder);
 	if (kernel)
 		add_kernel(&finder, kernel);
 	add_mappings(&finder);

@@ -55,17 +55,23 @@ static bool is_readable(const struct hsnap_target *target, uint64_t start, uint6
 	return mapping && mapping->prot & HSNAP_PROT_READ && size <= mapping->end - start;
 }
 
-/* The agent's modules lie in its regions: what it remembers of blocks holds none of them. */
+static bool is_own(const struct hsnap_heap *heap, uint64_t address)
+{
+	for (size_t i = 0; i < heap->own.num; i++)
+		if (address >= heap->own.items[i].start && address < heap->own.items[i].end)
+			return true;
+	return false;
+}
+
+/* What the agent's modules remember of blocks holds none of them. */
 static bool is_agents(const struct hsnap_root_finder *finder, const struct hsnap_target_module *module)
 {
 	const struct hsnap_mapping *mapping = hsnap_target_mapping(finder->target, module->start);
 	const struct hsnap_mapping *last = finder->target->mappings.items + finder->target->mappings.num;
-	for (; mapping && mapping < last && mapping->start < module->end; mapping++) {
-		uint64_t at = mapping->start, end;
+	for (; mapping && mapping < last && mapping->start < module->end; mapping++)
 		if (mapping->module && &finder->target->modules.items[mapping->module] == module &&
 		    mapping->prot & HSNAP_PROT_WRITE)
-			return !hsnap_spans_gap(&finder->regions, &at, mapping->start + 1, &end);
-	}
+			return is_own(finder->heap, mapping->start);
 	return false;
 }
 

@@ -72,4 +72,69 @@ for program in tags-cpp tags-cpp-bare; do
 	"$HEAPSNAP" show --json d.snap >d.json
 	check "$program: classes and templates" agrees d.truth d.json exact
 done
+# held TRUTH SHOW - pools: objects count and bytes of each type, live and leaked ones; "text" is whatever is called char[] and no libc's.
+held() {
+	jq -r '[.types[] | {bytes, count, state, type: (if .type // .label | test("^char\\[\\] (in header|of pool request|from)") then "text" else .type // .label end)}] | group_by(.type)[] |
+		"live \(map(.count) | add) \(map(.bytes) | add) \(.[0].type)",
+		(map(select(.state == "unreachable")) | select(length > 0) | "leaked \(map(.count) | add) \(map(.bytes) | add) \(.[0].type)")' "$2" |
+		grep -E ' (session|user|text|header|timer|callback|ticket)$' | sort >shown
+	grep -E '^(live|leaked)' "$1" | sort >wanted
+	diff wanted shown
+}
+
+# As a child that was forked has it, too.
+for way in '' fork; do
+	rm -f *.snap
+	start "$HEAPSNAP" run -- "$FIXTURES/annotated/pools-annotated" $way
+	told p.truth
+	parent=$service
+	[ -z "$way" ] || service=$(sed -n 's/^child //p' p.truth)
+	take p.snap
+	echo >&7
+	told q.truth
+	take q.snap
+	service=$parent
+	stop
+	for snap in p q; do "$HEAPSNAP" show --json $snap.snap >$snap.json; done
+	check "pools${way:+ after a fork}: objects, by type, in use and forgotten" held p.truth p.json
+	check "pools${way:+ after a fork}: arenas reset, pools destroyed, more objects" held q.truth q.json
+	check "pools${way:+ after a fork}: slabs are no blocks" jq -e '([.types[].bytes] | max) < 200000 and .snapshot.partial_reasons == [] and
+		any(.snapshot.notes[]; test("^[0-9]+ objects of the program.s pools, [0-9]+ bytes; around them in [0-9]+ slabs"))' p.json
+	check "pools${way:+ after a fork}: no annotation went astray" jq -e 'all(.snapshot.notes[]; test("annotations|no memory") | not)' p.json q.json
+	check "pools${way:+ after a fork}: the heap's sum is the account's" jq -e '.account.unexplained // 0 | . == 0' p.json
+	"$HEAPSNAP" leaks p.snap >leaks.txt
+	"$HEAPSNAP" show p.snap >show.txt
+	check "pools${way:+ after a fork}: what only a slab's header leads to is no leak" sh -c 'grep -q "333 bytes" show.txt && ! grep "333 bytes" leaks.txt'
+	"$HEAPSNAP" why ticket p.snap >why.txt 2>err || fail "why" err
+	check "pools${way:+ after a fork}: paths begin at roots by their names" sh -c 'grep -q "other ticket office" why.txt && grep -q "other lone ticket" why.txt || { cat why.txt; exit 1; }'
+	"$HEAPSNAP" why --json ticket q.snap >why.json 2>err || fail "why" err
+	check "pools${way:+ after a fork}: and are none once they are given up" sh -c '! grep -q "ticket office\|lone ticket" why.json'
+	"$HEAPSNAP" diff --json p.snap q.snap >diff.json
+	check "pools${way:+ after a fork}: growth of a pool's objects" jq -e --argjson n "$(($(sed -n 's/^live \([0-9]*\) .* session$/\1/p' q.truth) - $(sed -n 's/^live \([0-9]*\) .* session$/\1/p' p.truth)))" \
+		'[.types[] | select(.type == "session") | .count_delta] | add == $n' diff.json
+done
+# On another allocator blocks have no trailers: tags stand in the table, beside the pools' objects.
+jemalloc=$(ls /usr/lib/*/libjemalloc.so.2 2>/dev/null | head -n 1)
+if [ -n "$jemalloc" ]; then
+	for program in tags pools-annotated; do
+		rm -f j.snap
+		start env LD_PRELOAD="$jemalloc" "$HEAPSNAP" run -- "$FIXTURES/annotated/$program"
+		told j.truth
+		take j.snap
+		stop
+		"$HEAPSNAP" show --json j.snap >j.json
+		[ $program = tags ] && set -- agrees exact || set -- held
+		check "$program on jemalloc" "$1" j.truth j.json ${2:-}
+	done
+else
+	skip "on jemalloc" "it is not here"
+fi
+
+start "$HEAPSNAP" run -- "$FIXTURES/annotated/pools-annotated"
+told p.truth
+echo >&7
+told q.truth
+stop
+{ cat p.truth && echo END && cat q.truth && echo END; } >both
+check "pools: without the agent the program does the same" sh -c 'echo | "$0" | cmp - both' "$FIXTURES/annotated/pools-annotated"
 finish

@@ -112,6 +112,8 @@ static enum hsnap_code read_all(struct reader *reader, struct hsnap_error *err)
 	if (of_glibc)
 		code = hsnap_reader_past(reader, reader->target->threads.num + reader->dir.forked_amid, err);
 	if (!code)
+		code = hsnap_reader_pools(reader, err);
+	if (!code)
 		code = hsnap_reader_sites(reader, err);
 	if (code)
 		return code;

@@ -83,8 +83,30 @@ void hsnap_reader_sort(struct hsnap_heap *heap);
 /* Ask glibc's own bookkeeping about what passed the agent by, where there are more signs of that than `in_flight` threads
  * leave: see past.c. */
 HSNAP_CHECKED enum hsnap_code hsnap_reader_past(struct reader *reader, uint64_t in_flight, struct hsnap_error *err);
+/* Put the objects of pools in the place of the blocks that they lie in, and fill what heap says of pools and of named
+ * roots.  After the walk, before the sites. */
+HSNAP_CHECKED enum hsnap_code hsnap_reader_pools(struct reader *reader, struct hsnap_error *err);
 /* Turn the sites of the blocks into stacks. */
 HSNAP_CHECKED enum hsnap_code hsnap_reader_sites(struct reader *reader, struct hsnap_error *err);
+
+/* An entry of the registry, or of a list of an arena's objects. */
+struct entry {
+	uint64_t address, requested;
+	uint32_t site;
+	uint16_t epoch; /* as the agent has it */
+	uint8_t state;  /* enum hsnap_wire_entry: the live one is the first of an address */
+};
+struct entries hsnap_vec_body(struct entry);
+
+/* entries.c: all of a kind in the registry (enum hsnap_wire_kind), in order of address. */
+HSNAP_CHECKED enum hsnap_code hsnap_reader_entries(const struct reader *reader, unsigned kind, struct entries *ret,
+						   struct hsnap_error *err);
+struct entry hsnap_reader_entry(uint64_t word, uint64_t second);
+
+/* units.c: the words of a unit of the pool of stacks; false: there is none. */
+bool hsnap_reader_unit(const struct reader *reader, uint32_t unit, uint64_t *words, size_t num);
+/* The text of a unit, and its head; *ret is 0 where it is no text.  false: out of memory. */
+HSNAP_CHECKED bool hsnap_reader_text(const struct reader *reader, uint32_t unit, hsnap_string *ret, uint64_t *ret_head);
 
 /* The word at an address, through the window; false: not there. */
 static inline bool hsnap_reader_word(struct reader *reader, uint64_t address, uint64_t *ret)

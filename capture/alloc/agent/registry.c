@@ -16,72 +16,6 @@
 #define PAGE ((uint64_t)4096)
 #define MOST_BETWEEN ((uint64_t)2 << 20) /* of one extent: jemalloc and mimalloc take memory by 2 and 4 MiB */
 
-struct entry {
-	uint64_t address, requested;
-	uint32_t site;
-	uint16_t epoch;
-	uint8_t state; /* enum hsnap_wire_entry: the live one is the first of an address */
-};
-
-struct entries hsnap_vec_body(struct entry);
-
-/* ---- what stands in it ---- */
-
-static bool add_segment(const uint64_t *words, struct entries *ret)
-{
-	for (unsigned i = 0; i < 2 * HSNAP_REGISTRY_ENTRIES; i += 2) {
-		uint64_t word = words[i], second = words[i + 1], address = HSNAP_ENTRY_ADDRESS(word);
-		struct entry entry = {
-			address, HSNAP_ENTRY_REQUESTED(word, second), HSNAP_ENTRY_SITE(second),
-			(uint16_t)HSNAP_ENTRY_EPOCH(word), (uint8_t)HSNAP_ENTRY_STATE(word),
-		};
-		if (address >= PAGE && !hsnap_vec_push(ret, entry))
-			return false;
-	}
-	return true;
-}
-
-static enum hsnap_code read_segment(const struct reader *reader, uint32_t segment, struct entries *ret,
-				    struct hsnap_error *err)
-{
-	uint64_t words[2 * HSNAP_REGISTRY_ENTRIES];
-	unsigned bits = segment ? 32u - (unsigned)__builtin_clz(segment) : 0;
-	uint64_t at = reader->dir.registry_bases[bits] + (uint64_t)segment * HSNAP_REGISTRY_SEGMENT;
-	enum hsnap_code code = hsnap_target_read(reader->target, at, words, sizeof(words), err);
-	if (code)
-		return hsnap_context(err, code, "cannot read the agent's registry");
-	return add_segment(words, ret) ? HSNAP_OK : hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
-}
-
-static int by_address(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return (int)x->state - (int)y->state;
-}
-
-static enum hsnap_code read_entries(const struct reader *reader, struct entries *ret, struct hsnap_error *err)
-{
-	const struct hsnap_wire_directory *dir = &reader->dir;
-	if (!dir->registry_exists)
-		return HSNAP_OK;
-	hsnap_auto(hsnap_freep) uint64_t *exists = calloc(HSNAP_REGISTRY_WORDS, sizeof(*exists));
-	if (!exists)
-		return hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
-	enum hsnap_code code = hsnap_target_read(reader->target, dir->registry_exists, exists,
-						 HSNAP_REGISTRY_WORDS * sizeof(*exists), err);
-	if (code)
-		return hsnap_context(err, code, "cannot read the agent's registry");
-	exists[0] |= 1; /* the first is always there */
-	for (uint32_t i = 0; i < HSNAP_REGISTRY_WORDS && !code; i++)
-		for (uint64_t bits = exists[i]; bits && !code; bits &= bits - 1)
-			code = read_segment(reader, 64 * i + (unsigned)__builtin_ctzll(bits), ret, err);
-	if (!code && ret->num)
-		qsort(ret->items, ret->num, sizeof(*ret->items), by_address);
-	return code;
-}
-
 /* ---- blocks ---- */
 
 /* What the allocator gives for that, at most: the size classes of jemalloc, four to a doubling, of which
@@ -165,7 +99,7 @@ static bool add_regions(struct reader *reader)
 enum hsnap_code hsnap_reader_registry(struct reader *reader, struct hsnap_error *err)
 {
 	struct entries entries = { 0 };
-	enum hsnap_code code = read_entries(reader, &entries, err);
+	enum hsnap_code code = hsnap_reader_entries(reader, HSNAP_KIND_BLOCK, &entries, err);
 	if (!code)
 		code = hsnap_foreign_regions(reader->target, reader->heap, err);
 	if (!code && (!add_blocks(reader, &entries) || !add_regions(reader) || !hsnap_reader_own(reader)))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sites.c - the stacks that the blocks' records name. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "capture/alloc/agent/reader.h"
 #include "capture/unwind/target.h"
@@ -55,25 +54,17 @@ static void sites_deinit(struct sites *sites)
 	free(sites->items);
 }
 
-/* The words of a unit; false: there is none. */
-static bool read_unit(const struct reader *reader, uint32_t unit, uint64_t *words, size_t num)
-{
-	uint64_t segment = reader->dir.stack_segments[unit / HSNAP_STACK_SEGMENT_UNITS];
-	uint64_t at = segment + (uint64_t)(unit % HSNAP_STACK_SEGMENT_UNITS) * HSNAP_STACK_UNIT_WORDS * sizeof(uint64_t);
-	return segment && !hsnap_target_read(reader->target, at, words, num * sizeof(*words), NULL);
-}
-
 /* Append the stack of a site; false: out of memory.  *ret is 0 where the site makes no sense. */
 static bool add_stack(struct reader *reader, uint32_t site, uint32_t *ret)
 {
 	struct hsnap_heap *heap = reader->heap;
 	uint64_t record[1 + HSNAP_WIRE_MAX_DEPTH];
 	*ret = 0;
-	if (!read_unit(reader, site, record, 1))
+	if (!hsnap_reader_unit(reader, site, record, 1))
 		return true;
 	unsigned num = HSNAP_STACK_NUM(record[0]), unloads = HSNAP_STACK_UNLOADS(record[0]);
 	unsigned sure = HSNAP_STACK_SURE(record[0]);
-	if (!num || num > HSNAP_WIRE_MAX_DEPTH || !read_unit(reader, site, record, 1 + num))
+	if (!num || num > HSNAP_WIRE_MAX_DEPTH || !hsnap_reader_unit(reader, site, record, 1 + num))
 		return true;
 	struct hsnap_raw_stack stack = { .first_pc = (uint32_t)heap->pcs.num };
 	for (unsigned i = 0; i < num; i++) {
@@ -96,18 +87,16 @@ static bool add_stack(struct reader *reader, uint32_t site, uint32_t *ret)
 static bool add_tag(struct reader *reader, uint32_t unit, uint32_t *ret)
 {
 	struct hsnap_heap *heap = reader->heap;
-	uint64_t record[1 + (HSNAP_MAX_TEXT + 8) / 8];
+	uint64_t head;
+	hsnap_string text;
 	*ret = 0;
-	if (!read_unit(reader, unit, record, 1) || HSNAP_UNIT_KIND(record[0]) != HSNAP_UNIT_TEXT)
+	if (!hsnap_reader_text(reader, unit, &text, &head))
+		return false;
+	if (!text)
 		return true;
-	unsigned bytes = HSNAP_TEXT_BYTES(record[0]);
-	if (!bytes || bytes > HSNAP_MAX_TEXT || HSNAP_TEXT_HOW(record[0]) >= HSNAP_NUM_TEXTS ||
-	    !read_unit(reader, unit, record, 1 + (bytes + 7) / 8) || memchr(record + 1, '\0', bytes))
-		return true;
-	struct hsnap_tag tag = { .text = hsnap_strings_add_len(&heap->texts, (const char *)(record + 1), bytes),
-				 .how = (uint8_t)HSNAP_TEXT_HOW(record[0]), .cut = HSNAP_TEXT_IS_CUT(record[0]) };
+	struct hsnap_tag tag = { .text = text, .how = (uint8_t)HSNAP_TEXT_HOW(head), .cut = HSNAP_TEXT_IS_CUT(head) };
 	*ret = (uint32_t)heap->tags.num;
-	return tag.text != HSNAP_NO_STRING && hsnap_vec_push(&heap->tags, tag);
+	return hsnap_vec_push(&heap->tags, tag);
 }
 
 /* Find out what a site is: a stack, or the two of which a tagged one is made; false: out of memory. */
@@ -116,7 +105,7 @@ static bool know(struct sites *sites, uint32_t number)
 	struct site *site = &sites->items[number];
 	uint32_t bare = number, text = 0;
 	uint64_t head;
-	if (read_unit(sites->reader, number, &head, 1) && HSNAP_UNIT_KIND(head) == HSNAP_UNIT_TAGGED) {
+	if (hsnap_reader_unit(sites->reader, number, &head, 1) && HSNAP_UNIT_KIND(head) == HSNAP_UNIT_TAGGED) {
 		bare = HSNAP_TAGGED_SITE(head) < sites->num ? HSNAP_TAGGED_SITE(head) : 0;
 		text = HSNAP_TAGGED_TEXT(head) < sites->num ? HSNAP_TAGGED_TEXT(head) : 0;
 	}

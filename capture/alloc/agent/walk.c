@@ -495,8 +495,10 @@ static bool add_module(struct reader *reader)
 	const struct hsnap_mapping *of = hsnap_target_mapping(reader->target, reader->dir_address);
 	for (size_t i = 0; of && of->module && i < reader->target->mappings.num; i++) {
 		const struct hsnap_mapping *mapping = &reader->target->mappings.items[i];
-		if (mapping->module == of->module && mapping->prot & HSNAP_PROT_WRITE &&
-		    !add_own(reader->heap, mapping->start, mapping->end))
+		/* What the program has mapped right behind is one with it in the kernel's eyes. */
+		uint64_t end = (reader->target->modules.items[of->module].end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+		if (mapping->module == of->module && mapping->prot & HSNAP_PROT_WRITE && mapping->start < end &&
+		    !add_own(reader->heap, mapping->start, end < mapping->end ? end : mapping->end))
 			return false;
 	}
 	return true;

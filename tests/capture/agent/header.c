@@ -18,6 +18,28 @@ __attribute__((visibility("default"))) int note(void);
 #endif
 
 #ifndef PROGRAM
+static void use_pools(void)
+{
+	static struct session sessions[4];
+	heapsnap_pool pool = heapsnap_pool_create("sessions"), arena = heapsnap_arena_create("arena");
+	void *object = heapsnap_pool_alloc(pool, sessions, sizeof(sessions[0]));
+	heapsnap_pool_slab(pool, sessions, sizeof(sessions));
+	object = heapsnap_pool_alloc_as(pool, object, sizeof(sessions[0]), "struct session");
+	object = HEAPSNAP_POOL_ALLOC(pool, object, struct session);
+#ifdef __cplusplus
+	object = heapsnap::pool_alloc<session>(arena, object, 2);
+#endif
+	heapsnap_pool_free(pool, object);
+	heapsnap_pool_slab_gone(pool, sessions);
+	heapsnap_pool_reset(arena);
+	heapsnap_pool_destroy(arena);
+	heapsnap_pool_destroy(pool);
+	heapsnap_root(sessions, sizeof(sessions), "sessions");
+	heapsnap_root_gone(sessions);
+	if (object != sessions)
+		puts("the object has moved");
+}
+
 int note(void)
 {
 	struct heapsnap_counters before, after;
@@ -29,6 +51,7 @@ int note(void)
 	block = heapsnap::tag(heapsnap::tag_as<session>(block));
 #endif
 	heapsnap_thread_counters(&after);
+	use_pools();
 	if (known != (after.allocations - before.allocations == 1))
 		puts("the counters are wrong");
 	free(block);

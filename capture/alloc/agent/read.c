@@ -62,6 +62,9 @@ static void say_partial(struct reader *reader, bool counters)
 			     reader->dir.beside);
 	else if (!counters)
 		n = snprintf(heap->partial, sizeof(heap->partial), "not all counters of the agent could be read");
+	else if (reader->dir.stacks_lost)
+		n = snprintf(heap->partial, sizeof(heap->partial), "the call stacks of up to %llu allocations found no place in the agent's memory",
+			     (unsigned long long)reader->dir.stacks_lost);
 	if (n < 0)
 		heap->partial[0] = '\0';
 }

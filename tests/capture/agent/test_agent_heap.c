@@ -212,7 +212,8 @@ ParameterizedTest(size_t *row, agent_heap, walk)
 	cr_expect_eq(heap.overruns, rows[*row].damaged, "%s: %" PRIu64 " overruns", name, heap.overruns);
 	cr_expect(heap.no_record <= rows[*row].threads + lost + bare, "%s: %" PRIu64 " blocks without a record", name, heap.no_record);
 	cr_expect_eq(heap.walked_bytes, heap.expected_bytes, "%s: walked", name);
-	cr_expect_str_empty(heap.partial, "%s: %s", name, heap.partial);
+	bool told = !strncmp(heap.partial, "the call stacks of up to ", 25), once = !strcmp(name, "own_memory_fails_once");
+	cr_expect(rows[*row].no_stacks ? told || (once && !heap.partial[0]) : !heap.partial[0], "%s: '%s'", name, heap.partial);
 	witness_agrees(target, &heap, name, rows[*row].in_flight);
 	hsnap_heap_deinit(&heap);
 	hsnap_target_close(target);

@@ -116,7 +116,7 @@ static void add_json_text(struct hsnap_line *to, const char *text, bool *ret_val
 			*ret_valid = false;
 		} else if (point == '"' || point == '\\') {
 			hsnap_line_addf(to, "\\%c", (char)point);
-		} else if (point < 0x20 || (point >= 0x7f && point < 0xa0)) { /* those from 0x80 on drive terminals, too */
+		} else if (hsnap_is_control(point)) { /* no quotation either is to drive a terminal, or to read otherwise than it is */
 			hsnap_line_addf(to, "\\u%04x", point);
 		} else {
 			hsnap_line_add_len(to, text, len);

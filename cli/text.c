@@ -104,8 +104,7 @@ size_t hsnap_utf8_next(const char *text, uint32_t *ret_point)
 	return len;
 }
 
-/* C0, DEL, C1, line separators, and what turns or hides the writing direction. */
-static bool is_control(uint32_t point)
+bool hsnap_is_control(uint32_t point)
 {
 	return point < 0x20 || (point >= 0x7f && point <= 0x9f) || point == 0x061c ||
 	       (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
@@ -118,7 +117,7 @@ void hsnap_line_add_escaped(struct hsnap_line *buffer, const char *text,
 	while (*text) {
 		uint32_t point = 0;
 		size_t len = hsnap_utf8_next(text, &point);
-		bool plain = len && !is_control(point) && (charset == HSNAP_TEXT_UTF8 || point < 0x80);
+		bool plain = len && !hsnap_is_control(point) && (charset == HSNAP_TEXT_UTF8 || point < 0x80);
 		if (!len)
 			len = 1;
 		if (plain)

@@ -41,6 +41,8 @@ void hsnap_line_add_escaped(struct hsnap_line *buffer, const char *text,
 /* One word for a POSIX shell, in single quotes where it needs them. */
 void hsnap_line_add_quoted(struct hsnap_line *buffer, const char *word);
 
+/* C0, DEL, C1, line separators, and what turns or hides the writing direction. */
+bool hsnap_is_control(uint32_t point);
 /* Bytes of the valid UTF-8 character at `text` (1 … 4) and its code point; 0: not valid. */
 size_t hsnap_utf8_next(const char *text, uint32_t *ret_point);
 

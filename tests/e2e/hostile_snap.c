@@ -97,7 +97,9 @@ static void make_names(struct hsnap_snapshot *s, uint32_t num)
 	static const char *const names[] = {
 		"\033]0;owned\007", "\033[2J\033[31mred", "two\nlines", "tab\tbed", "\xff\xfe", "\xc3", "\xed\xa0\x80", "\xe2\x80\xae" "evil",
 		"a\"b\\c", "=cmd()", ",,,", "\xf4\x90\x80\x80", "\xc2\x9b" "31m", " ", "%s%n%s%n", "\x7f",
+		"\u202aa", "\u202bb", "\u202cc", "\u202dd", "\u202ee", "\u2066f", "\u2067g", "\u2068h", "\u2069i", "\u200fj", "\u061ck",
 	};
+	const size_t num_names = sizeof(names) / sizeof(*names);
 	char *name = malloc(LONG_NAME + 1);
 	need(name);
 	memset(name, '<', LONG_NAME);
@@ -106,11 +108,11 @@ static void make_names(struct hsnap_snapshot *s, uint32_t num)
 	free(name);
 	for (uint32_t i = 0; i < num; i++) {
 		char numbered[64];
-		snprintf(numbered, sizeof(numbered), "%s%u", names[i % 16], i);
+		snprintf(numbered, sizeof(numbered), "%s%u", names[i % num_names], i);
 		add_type(s, numbered, HSNAP_TYPE_STRUCT, 32);
 		add_member(s, numbered, 0);
 	}
-	hsnap_string bad = hsnap_strings_add(&s->strings, names[1]);
+	hsnap_string bad = hsnap_strings_add(&s->strings, "\033[2J\033[31mred \u202edet\u2066as");
 	s->facts.comm = s->facts.exe = s->facts.source = s->facts.freeze = bad;
 	need(hsnap_vec_push(&s->notes, bad) && hsnap_vec_push(&s->partial_reasons, bad));
 }

@@ -8,6 +8,9 @@ STACK=256          # KiB
 many=300000
 [ "${HEAPSNAP_TEST_ALL:-no}" = no ] || many=10000000
 
+# Controls, and what turns the direction in which text is read (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069).
+drives='[\x00-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xaa-\xae]|\xe2\x81[\xa6-\xa9]'
+
 # bounded COMMAND… - 0, or a status that says why not; what it prints is whole lines of UTF-8 without control characters.
 bounded() {
 	(ulimit -t $SECONDS_AT_MOST && ulimit -s $STACK && exec "$HEAPSNAP" "$@") >out 2>err
@@ -18,7 +21,7 @@ bounded() {
 	esac
 	cat out err | tr -d '\n\r' >both
 	iconv -f UTF-8 -t UTF-8 both >/dev/null || { echo "no UTF-8 from: $*"; return 1; }
-	! LC_ALL=C grep -qP '[\x00-\x1f\x7f]|\xc2[\x80-\x9f]' both || { echo "control characters from: $*"; LC_ALL=C grep -oP '.{20}([\x00-\x1f\x7f]|\xc2[\x80-\x9f])' both | cat -v | head -n 3; return 1; }
+	! LC_ALL=C grep -qP "$drives" both || { echo "control characters from: $*"; LC_ALL=C grep -oP ".{20}($drives)" both | cat -v | head -n 3; return 1; }
 }
 
 # whole COMMAND… - the same, and JSON throughout.

@@ -37,6 +37,8 @@ struct symbols {
 	const ElfW(Sym) *table;
 	const char *strings;
 	const uint32_t *gnu_hash, *hash;
+	const ElfW(Rela) *relocations[2]; /* of data, of calls */
+	size_t relocation_bytes[2];
 };
 
 static struct symbols symbols_of(const struct link_map *module)
@@ -53,6 +55,14 @@ static struct symbols symbols_of(const struct link_map *module)
 			s.gnu_hash = (const uint32_t *)at;
 		else if (d->d_tag == DT_HASH)
 			s.hash = (const uint32_t *)at;
+		else if (d->d_tag == DT_RELA)
+			s.relocations[0] = (const ElfW(Rela) *)at;
+		else if (d->d_tag == DT_JMPREL)
+			s.relocations[1] = (const ElfW(Rela) *)at;
+		else if (d->d_tag == DT_RELASZ)
+			s.relocation_bytes[0] = d->d_un.d_val;
+		else if (d->d_tag == DT_PLTRELSZ)
+			s.relocation_bytes[1] = d->d_un.d_val;
 	}
 	return s;
 }
@@ -231,23 +241,50 @@ static bool operators_are_of(const struct link_map *self, const struct link_map 
 	return true;
 }
 
-/* Functions of allocators that go round the agent: it cannot stand in for them, since programs look
- * whether they are there to tell which allocator they have. */
-static const char *const around[] = { "mallocx", "rallocx", "je_malloc", "tc_malloc", "tc_new", "mi_malloc", "mi_heap_new" };
-
-static const char *goes_round(void)
+/* Functions by which allocators hand out and take back beside the standard ones.  The agent cannot stand in for them,
+ * since programs look whether they are there to tell which allocator they have. */
+static bool is_around(const char *name)
 {
-	const struct link_map *module = _r_debug.r_map;
-	for (; module; module = module->l_next) {
-		struct symbols s = symbols_of(module);
-		/* Those that are undefined come before the first that is in the table of hashes. */
-		uint32_t num = !s.table || !s.strings || is_loader(module) ? 0 : s.gnu_hash ? s.gnu_hash[1] : s.hash ? s.hash[1] : 0;
-		for (uint32_t i = 1; i < num; i++)
-			for (size_t f = 0; f < NUM(around); f++)
-				if (s.table[i].st_shndx == SHN_UNDEF && !strcmp(s.strings + s.table[i].st_name, around[f]))
-					return around[f];
+	static const char *const whole[] = { "mallocx", "rallocx", "xallocx", "dallocx", "sdallocx" };
+	static const char *const begins[] = { "je_", "tc_", "mi_" };
+	static const char *const parts[] = { "alloc", "free", "new", "delete", "dup", "align" };
+	static const char *const harmless[] = { "stats", "usable", "malloc_size", "good_size", "mallopt", "mallinfo", "mallctl", "conf",
+						"deferred" };
+	for (size_t i = 0; i < NUM(whole); i++)
+		if (!strcmp(name, whole[i]))
+			return true;
+	bool prefixed = false, about = false;
+	for (size_t i = 0; i < NUM(begins); i++)
+		prefixed |= !strncmp(name, begins[i], 3);
+	for (size_t i = 0; prefixed && i < NUM(parts); i++)
+		about |= strstr(name, parts[i]) != NULL;
+	for (size_t i = 0; about && i < NUM(harmless); i++)
+		about = !strstr(name, harmless[i]);
+	return about;
+}
+
+/* One that this module calls, by its relocations, and the allocator has; or NULL. */
+static const char *called_in(const struct link_map *module, const struct link_map *other)
+{
+	struct symbols s = symbols_of(module);
+	for (unsigned t = 0; t < NUM(s.relocations) && s.table && s.strings; t++) {
+		for (size_t i = 0; s.relocations[t] && i < s.relocation_bytes[t] / sizeof(ElfW(Rela)); i++) {
+			const ElfW(Sym) *symbol = &s.table[ELF64_R_SYM(s.relocations[t][i].r_info)];
+			const char *name = s.strings + symbol->st_name;
+			if (symbol != s.table && symbol->st_shndx == SHN_UNDEF && is_around(name) && find(other, name))
+				return name;
+		}
 	}
 	return NULL;
+}
+
+static const char *goes_round(const struct link_map *other)
+{
+	const char *name = NULL;
+	for (const struct link_map *module = _r_debug.r_map; module && !name; module = module->l_next)
+		if (module != other && !is_loader(module))
+			name = called_in(module, other);
+	return name;
 }
 
 static void say_beside(const char *function)
@@ -335,8 +372,10 @@ enum hsnap_agent_mode hsnap_agent_decide(void)
 		[HSNAP_MODE_OTHER] = HSNAP_ALLOCATOR_OTHER,
 	};
 	dir->allocator = allocators[mode];
-	if (mode == HSNAP_MODE_OTHER)
-		say_beside(goes_round());
+	if (mode == HSNAP_MODE_OTHER) {
+		dir->other_malloc = (uintptr_t)hsnap_agent_next.malloc;
+		say_beside(goes_round(other));
+	}
 	__atomic_store_n(&hsnap_agent.mode, (uint8_t)mode, __ATOMIC_RELEASE);
 	if (mode != HSNAP_MODE_ASIDE)
 		hsnap_agent_threads_start();

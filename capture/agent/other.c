@@ -10,6 +10,7 @@
 #include "capture/agent/other.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "capture/agent/record.h"
 #include "capture/agent/registry.h"
@@ -124,7 +125,10 @@ void *hsnap_agent_other_valloc(size_t size, const uintptr_t *frame)
 
 void *hsnap_agent_other_pvalloc(size_t size, const uintptr_t *frame)
 {
-	return hsnap_agent_enter(INSIDE(hsnap_agent_next.pvalloc(size)), size, frame);
+	size_t page = (size_t)getpagesize();
+	void *block = INSIDE(hsnap_agent_next.pvalloc(size));
+	/* Whole pages are what is asked for. */
+	return hsnap_agent_enter(block, (size + page - 1) & ~(page - 1), frame);
 }
 
 void *hsnap_agent_other_new(size_t size, size_t alignment, const uintptr_t *frame)

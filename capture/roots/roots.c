@@ -155,6 +155,22 @@ static void add_kernel(struct hsnap_root_finder *finder, const struct hsnap_kern
 	hsnap_vec_deinit(&values);
 }
 
+/* Its variables, which are no roots, hold them. */
+static void add_allocators(struct hsnap_root_finder *finder)
+{
+	for (size_t i = 0; i < finder->heap->blocks.num; i++) {
+		const struct hsnap_block *block = &finder->heap->blocks.items[i];
+		if (!(block->flags & HSNAP_BLOCK_INSIDE))
+			continue;
+		struct hsnap_root_value root = {
+			.kind = HSNAP_ROOT_OTHER, .value = block->address,
+			.name = hsnap_strings_add(&finder->roots->strings, "the allocator's own"),
+		};
+		if (root.name == HSNAP_NO_STRING || !hsnap_vec_push(&finder->roots->values, root))
+			finder->no_memory = true;
+	}
+}
+
 enum hsnap_code hsnap_roots_find(struct hsnap_target *target, const struct hsnap_kernel *kernel,
 				 const struct hsnap_heap *heap, struct hsnap_roots *ret, struct hsnap_error *err)
 {
@@ -172,6 +188,7 @@ enum hsnap_code hsnap_roots_find(struct hsnap_target *target, const struct hsnap
 	hsnap_roots_of_pools(&finder);
 	if (kernel)
 		add_kernel(&finder, kernel);
+	add_allocators(&finder);
 	add_mappings(&finder);
 	hsnap_vec_deinit(&finder.regions);
 	hsnap_vec_deinit(&finder.known);

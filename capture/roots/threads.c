@@ -63,22 +63,22 @@ static bool is_own(const struct hsnap_heap *heap, uint64_t address)
 	return false;
 }
 
-/* What the agent's modules remember of blocks holds none of them. */
-static bool is_agents(const struct hsnap_root_finder *finder, const struct hsnap_target_module *module)
+/* What the agent's modules and the allocator's remember of blocks holds none of them. */
+static bool is_keepers(const struct hsnap_root_finder *finder, const struct hsnap_target_module *module)
 {
 	const struct hsnap_mapping *mapping = hsnap_target_mapping(finder->target, module->start);
 	const struct hsnap_mapping *last = finder->target->mappings.items + finder->target->mappings.num;
 	for (; mapping && mapping < last && mapping->start < module->end; mapping++)
 		if (mapping->module && &finder->target->modules.items[mapping->module] == module &&
 		    mapping->prot & HSNAP_PROT_WRITE)
-			return is_own(finder->heap, mapping->start);
+			return is_own(finder->heap, mapping->start) || mapping->module == finder->heap->allocator;
 	return false;
 }
 
 /* A module with thread-locals. */
 struct local_module {
 	uint32_t module;
-	bool agents;
+	bool keepers; /* the agent's or the allocator's */
 };
 struct local_modules hsnap_vec_body(struct local_module);
 
@@ -87,7 +87,7 @@ static void list_local_modules(struct hsnap_root_finder *finder, struct local_mo
 	const struct hsnap_target *target = finder->target;
 	for (uint32_t i = 1; i < target->modules.num; i++) {
 		const struct hsnap_target_module *module = &target->modules.items[i];
-		if (module->tls_size && !hsnap_vec_push(ret, (struct local_module){ i, is_agents(finder, module) }))
+		if (module->tls_size && !hsnap_vec_push(ret, (struct local_module){ i, is_keepers(finder, module) }))
 			finder->no_memory = true;
 	}
 }
@@ -107,7 +107,7 @@ static void add_thread_locals(struct hsnap_root_finder *finder, uint32_t index, 
 			continue;
 		if (!hsnap_spans_add(own, block, block + module->tls_size))
 			finder->no_memory = true;
-		if (locals->items[l].agents) {
+		if (locals->items[l].keepers) {
 			hsnap_roots_exclude(finder, block, block + module->tls_size);
 			continue;
 		}

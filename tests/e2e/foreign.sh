@@ -59,14 +59,13 @@ for row in jemalloc:libjemalloc.so.2 tcmalloc:libtcmalloc_minimal.so.4 mimalloc:
 	name=${row%%:*} library=$libraries/${row#*:}
 	[ -f "$library" ] || { skip "$name" "no $library here"; continue; }
 	of_malloc "$name" "$name's" env LD_PRELOAD="$library" "$pools"
-	hinted "$name: the way on is named" "^hint: start with the agent, on glibc's malloc: LD_PRELOAD=libc.so.6 heapsnap run -- trap-pools$"
+	hinted "$name: the way on is named" "^hint: start it with the agent: heapsnap run -- trap-pools$"
+	# It leads somewhere.
+	start env LD_PRELOAD="$library" "$HEAPSNAP" run -- "$pools" 5 0
+	await truth
+	expect "$name: with the agent it is taken" 0 'all of it was captured' "$HEAPSNAP" take --force -p "$service" -o told.snap
+	stop
 done
-
-# The way on leads somewhere.
-start env LD_PRELOAD=libc.so.6 "$HEAPSNAP" run -- "$pools" 5 0
-await truth
-expect "on glibc's malloc it is taken" 0 'all of it was captured' "$HEAPSNAP" take --force -p "$service" -o told.snap
-stop
 
 # Beside glibc's own heap, which was walked, nobody's memory is worth a note and not more.
 start "$pools" 20 100
@@ -121,7 +120,7 @@ else
 	until redis-cli -s "$work/redis.sock" ping >out 2>&1 || [ $left -eq 0 ]; do left=$((left - 1)); sleep 0.1; done
 	redis-cli -s "$work/redis.sock" debug populate 100000 key 200 >out 2>&1 || fail "redis is filled" out
 	told "redis as Debian packages it" 3 "jemalloc's" 25 60
-	check "the way on is named" grep -q "LD_PRELOAD=libc.so.6 heapsnap run -- redis-server" err
+	check "the way on is named" grep -q "start it with the agent: heapsnap run -- redis-server" err
 	kill "$service"
 	wait "$service" 2>/dev/null
 	service=

@@ -130,6 +130,20 @@ static bool note_tag(struct hsnap_heap *heap, size_t block, uint32_t tag)
 	return true;
 }
 
+/* What the allocator asks itself for is held by its variables, and these are no roots. */
+static void mark_inside(struct reader *reader)
+{
+	struct hsnap_heap *heap = reader->heap;
+	const struct hsnap_target_module *module = &reader->target->modules.items[heap->allocator];
+	for (size_t i = 0; i < heap->blocks.num && heap->allocator; i++) {
+		struct hsnap_block *block = &heap->blocks.items[i];
+		const struct hsnap_raw_stack *stack = &heap->stacks.items[block->stack];
+		uint64_t pc = stack->num_pcs ? heap->pcs.items[stack->first_pc] : 0;
+		if (pc >= module->start && pc < module->end)
+			block->flags |= HSNAP_BLOCK_INSIDE;
+	}
+}
+
 enum hsnap_code hsnap_reader_sites(struct reader *reader, struct hsnap_error *err)
 {
 	struct hsnap_heap *heap = reader->heap;
@@ -147,5 +161,7 @@ enum hsnap_code hsnap_reader_sites(struct reader *reader, struct hsnap_error *er
 		if (room && number && sites.items[number].tag > 1)
 			room = note_tag(heap, i, sites.items[number].tag - 1);
 	}
+	if (room)
+		mark_inside(reader);
 	return room ? HSNAP_OK : hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
 }

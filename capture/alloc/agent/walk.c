@@ -489,16 +489,21 @@ static bool add_own(struct hsnap_heap *heap, uint64_t start, uint64_t end)
 	return hsnap_vec_push(&heap->regions, own) && hsnap_vec_push(&heap->own, own);
 }
 
+struct hsnap_region hsnap_reader_variables(const struct reader *reader, const struct hsnap_mapping *mapping, uint32_t module)
+{
+	uint64_t end = (reader->target->modules.items[module].end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	if (mapping->module != module || !(mapping->prot & HSNAP_PROT_WRITE) || end < mapping->start)
+		return (struct hsnap_region){ 0 };
+	return (struct hsnap_region){ mapping->start, end < mapping->end ? end : mapping->end };
+}
+
 /* Its module's variables: where a table begins a block may end. */
 static bool add_module(struct reader *reader)
 {
 	const struct hsnap_mapping *of = hsnap_target_mapping(reader->target, reader->dir_address);
-	for (size_t i = 0; of && of->module && i < reader->target->mappings.num; i++) {
-		const struct hsnap_mapping *mapping = &reader->target->mappings.items[i];
-		/* What the program has mapped right behind is one with it in the kernel's eyes. */
-		uint64_t end = (reader->target->modules.items[of->module].end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-		if (mapping->module == of->module && mapping->prot & HSNAP_PROT_WRITE && mapping->start < end &&
-		    !add_own(reader->heap, mapping->start, end < mapping->end ? end : mapping->end))
+	for (size_t i = 0; of && of->module && of->module < reader->target->modules.num && i < reader->target->mappings.num; i++) {
+		struct hsnap_region region = hsnap_reader_variables(reader, &reader->target->mappings.items[i], of->module);
+		if (region.start < region.end && !add_own(reader->heap, region.start, region.end))
 			return false;
 	}
 	return true;

@@ -215,8 +215,7 @@ static void say_mend(const struct foreign *foreign, const struct allocator *allo
 	switch (allocator->mend) {
 	case MEND_MALLOC:
 		if (foreign_module(foreign, allocator->library))
-			snprintf(ret->mend, sizeof(ret->mend), "start with the agent, on glibc's malloc: "
-				 "LD_PRELOAD=libc.so.6 heapsnap run -- %.60s", program);
+			snprintf(ret->mend, sizeof(ret->mend), "start it with the agent: heapsnap run -- %.60s", program);
 		else
 			snprintf(ret->mend, sizeof(ret->mend), "start with the agent a build of %.60s that has glibc's malloc", program);
 		break;
@@ -299,6 +298,23 @@ enum hsnap_code hsnap_foreign_look(const struct hsnap_target *target, const stru
 	hsnap_vec_deinit(&foreign.claims);
 	hsnap_vec_deinit(&foreign.pointers);
 	return foreign.no_memory ? hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory") : HSNAP_OK;
+}
+
+uint32_t hsnap_foreign_allocator(const struct hsnap_target *target, uint64_t address)
+{
+	static const struct {
+		const char *library, *function;
+	} known[] = { { "libjemalloc", "mallctl" }, { "libtcmalloc", "tc_malloc" }, { "libmimalloc", "mi_malloc" } };
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(target, address);
+	uint32_t index = mapping && mapping->module < target->modules.num ? mapping->module : 0;
+	const struct hsnap_target_module *module = &target->modules.items[index];
+	const char *name = index ? base_name(hsnap_str(&target->strings, module->path)) : "";
+	uint64_t at;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strncmp(name, known[i].library, strlen(known[i].library)) &&
+		    hsnap_module_symbol(target, module, known[i].function, &at))
+			return index;
+	return 0;
 }
 
 enum hsnap_code hsnap_foreign_regions(const struct hsnap_target *target, struct hsnap_heap *heap, struct hsnap_error *err)

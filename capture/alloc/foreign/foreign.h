@@ -42,4 +42,12 @@ HSNAP_CHECKED enum hsnap_code hsnap_foreign_look(const struct hsnap_target *targ
 HSNAP_CHECKED enum hsnap_code hsnap_foreign_regions(const struct hsnap_target *target, struct hsnap_heap *heap,
 						    struct hsnap_error *err);
 
+/**
+ * The module that an address lies in, where that is one of these three and nothing else: by its name, and by a
+ * function that it alone has.  A program's own library may have such an allocator inside: its variables are the program's.
+ *
+ * @return index into target->modules; 0: it is not
+ */
+uint32_t hsnap_foreign_allocator(const struct hsnap_target *target, uint64_t address);
+
 #endif

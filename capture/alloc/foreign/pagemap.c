@@ -6,6 +6,8 @@
  * indexed by the next bits, whose entries lead to a descriptor of the run of pages.  No symbol is
  * needed: a word of module data that, taken as such a pointer for an address in question, leads to
  * a descriptor that holds this very address, is in the root.
+ *
+ * What the allocator keeps for itself is its memory, too: what it remembers of blocks holds none of them.
  */
 #include "capture/alloc/foreign/claims.h"
 #include "snapshot/base/cleanup.h"
@@ -16,13 +18,16 @@
 #define LEAF_BITS 18
 #define JEMALLOC_DESCRIPTOR ((((uint64_t)1 << ADDRESS_BITS) - 1) & ~(uint64_t)127)
 #define METADATA ((uint64_t)2 << 20) /* jemalloc's base blocks are aligned to huge pages */
+/* tcmalloc, common.cc, kMetadataAllocChunkSize: descriptors and caches are cut from stretches of so much. */
+#define STRETCH ((uint64_t)8 << 20)
 
 struct layout {
 	unsigned page_shift, root_bits;
 	uint64_t descriptor;  /* the bits of an entry that lead to the descriptor */
 	/* The run that an entry describes; false: it makes no sense. */
 	bool (*describe)(const struct hsnap_target *target, uint64_t entry, struct foreign_span *ret);
-	bool metadata_beside; /* descriptors lie in blocks of METADATA that are the allocator's, too */
+	/* Claim what the allocator has for itself where this descriptor lies; returns where it need not look again. */
+	struct foreign_span (*claim_metadata)(struct foreign *foreign, uint64_t root, uint64_t descriptor);
 };
 
 /*
@@ -52,8 +57,11 @@ static bool describe_tcmalloc(const struct hsnap_target *target, uint64_t entry,
 	return true;
 }
 
-static const struct layout jemalloc = { 12, 18, JEMALLOC_DESCRIPTOR, describe_jemalloc, true };
-static const struct layout tcmalloc = { 13, 17, UINT64_MAX, describe_tcmalloc, false };
+static struct foreign_span claim_jemallocs(struct foreign *foreign, uint64_t root, uint64_t descriptor);
+static struct foreign_span claim_tcmallocs(struct foreign *foreign, uint64_t root, uint64_t descriptor);
+
+static const struct layout jemalloc = { 12, 18, JEMALLOC_DESCRIPTOR, describe_jemalloc, claim_jemallocs };
+static const struct layout tcmalloc = { 13, 17, UINT64_MAX, describe_tcmalloc, claim_tcmallocs };
 
 static uint64_t root_index(const struct layout *layout, uint64_t address)
 {
@@ -155,9 +163,48 @@ static uint64_t find_root(struct foreign *foreign, const struct layout *layout)
 	return 0;
 }
 
+static struct foreign_span claim_jemallocs(struct foreign *foreign, uint64_t root, uint64_t descriptor)
+{
+	(void)root;
+	uint64_t block = descriptor & ~(METADATA - 1);
+	foreign_claim(foreign, block, block + METADATA);
+	return (struct foreign_span){ block, block + METADATA };
+}
+
+/* Is this page of nobody's that the map knows? */
+static bool is_between(const struct foreign *foreign, uint64_t root, uint64_t page)
+{
+	struct foreign_span run;
+	uint64_t entry;
+	return !look_up(foreign, &tcmalloc, root, page, &run, &entry);
+}
+
+/*
+ * The stretch is what lies between two runs, or between one and an end of the mapping.  Where that is more than a
+ * stretch, who has the rest is not known, and which part is the rest neither: memory of the program's own may lie
+ * next to it, and what that holds is no leak.
+ */
+static struct foreign_span claim_tcmallocs(struct foreign *foreign, uint64_t root, uint64_t descriptor)
+{
+	const uint64_t page = (uint64_t)1 << tcmalloc.page_shift;
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(foreign->target, descriptor);
+	uint64_t start = descriptor & ~(page - 1), end = start + page, most = STRETCH + 2 * page;
+	if (!mapping || mapping->module)
+		return (struct foreign_span){ start, end };
+	for (; start > mapping->start && end - start <= most && is_between(foreign, root, start - page); start -= page)
+		;
+	for (; end < mapping->end && end - start <= most && is_between(foreign, root, end); end += page)
+		;
+	struct foreign_span stretch = { start > mapping->start ? start : mapping->start, end < mapping->end ? end : mapping->end };
+	if (end - start <= most && end - start >= STRETCH)
+		foreign_claim(foreign, stretch.start, stretch.end);
+	return stretch;
+}
+
 static void look(struct foreign *foreign, const struct layout *layout)
 {
-	uint64_t root = find_root(foreign, layout), metadata = 0;
+	uint64_t root = find_root(foreign, layout);
+	struct foreign_span metadata = { 0 };
 	for (size_t i = 0; root && i < foreign->spans.num; i++) {
 		const struct foreign_span *span = &foreign->spans.items[i];
 		for (uint64_t at = span->start, next; at < span->end; at = next) {
@@ -169,11 +216,9 @@ static void look(struct foreign *foreign, const struct layout *layout)
 			foreign_claim(foreign, run.start, run.end);
 			if (run.end > next)
 				next = run.end & ~(HSNAP_FOREIGN_PAGE - 1);
-			uint64_t block = (entry & JEMALLOC_DESCRIPTOR) & ~(METADATA - 1);
-			if (layout->metadata_beside && block != metadata) {
-				foreign_claim(foreign, block, block + METADATA);
-				metadata = block;
-			}
+			uint64_t descriptor = entry & layout->descriptor;
+			if (descriptor < metadata.start || descriptor >= metadata.end)
+				metadata = layout->claim_metadata(foreign, root, descriptor);
 		}
 	}
 }

@@ -173,12 +173,27 @@ Test(foreign, runs_of_tcmalloc)
 	add_library("/usr/lib/libtcmalloc.so.4", 2 * MIB);
 	add(POOL, 8 * MIB, RW, "");
 	add(leaf, 2 * MIB, RW, "");
-	add(0x30000000u, MIB, RW, "");
+	add(0x30000000u, 8 * MIB, RW, "");
+	poke(descriptor, (POOL + 2 * MIB) >> 13);
+	poke(descriptor + 8, 4 * MIB >> 13);
+	map_run(DATA + 0x100, leaf, 13, POOL + 2 * MIB, 4 * MIB, descriptor);
+	look();
+	cr_expect_eq(foreign.claimed, 4 * MIB + 8 * MIB, "the run, and the stretch of its descriptor: %lu", foreign.claimed);
+	cr_expect(strstr(foreign.sentence, "are tcmalloc's"), "%s", foreign.sentence);
+	cr_expect_str_eq(foreign.mend, "start it with the agent: heapsnap run -- prog");
+}
+
+/* Memory of somebody's own may lie beside a stretch: it is left alone, and the stretch with it. */
+Test(foreign, more_than_a_stretch)
+{
+	const uint64_t leaf = 0x20000000u, descriptor = 0x30000040u;
+	add_library("/usr/lib/libtcmalloc.so.4", 2 * MIB);
+	add(POOL, 8 * MIB, RW, "");
+	add(leaf, 2 * MIB, RW, "");
+	add(0x30000000u, 9 * MIB, RW, "");
 	poke(descriptor, (POOL + 2 * MIB) >> 13);
 	poke(descriptor + 8, 4 * MIB >> 13);
 	map_run(DATA + 0x100, leaf, 13, POOL + 2 * MIB, 4 * MIB, descriptor);
 	look();
 	cr_expect_eq(foreign.claimed, 4 * MIB, "%lu", foreign.claimed);
-	cr_expect(strstr(foreign.sentence, "are tcmalloc's"), "%s", foreign.sentence);
-	cr_expect_str_eq(foreign.mend, "start with the agent, on glibc's malloc: LD_PRELOAD=libc.so.6 heapsnap run -- prog");
 }

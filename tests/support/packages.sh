@@ -5,7 +5,7 @@ build_packages=(gcc g++ meson ninja-build pkg-config libc6-dev zlib1g-dev libdwa
 test_packages=(libelf-dev busybox-static binutils libcriterion-dev libboost-dev dwz jq gdb procps util-linux redis-tools sqlite3 lua5.4
 	python3.11 python3.11-dbg liblua5.4-0 liblua5.4-0-dbg cmake
 	clang llvm-14 libc++-14-dev libc++abi-14-dev libglib2.0-dev
-	valgrind curl memcached nginx-light postgresql-15
+	valgrind strace curl memcached nginx-light postgresql-15
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 musl-tools)
 # For the table of docs/naming.md, and the tests that hold it.
 naming_packages=(vsftpd vsftpd-dbg syslog-ng-core syslog-ng-dbg uwsgi-core uwsgi-dbg cupt cupt-dbg libbinutils-dbg

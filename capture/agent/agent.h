@@ -103,9 +103,6 @@ extern bool hsnap_agent_sandboxed;
 /* threads.c */
 uint64_t hsnap_agent_pid(void); /* of this process, without a system call where that can be; 0: unknown */
 struct hsnap_wire_counters *hsnap_agent_slot(void); /* the thread's own or the shared one; never NULL */
-/* Segment s holds HSNAP_SLOT_FIRST << s of something; where the one of this index is, or NULL.  for_first: storage of
- * segment 0, or NULL. */
-void *hsnap_agent_item_at(uint64_t *segments, size_t item_size, void *for_first, uint64_t index);
 /* Of this thread alone, or of all together; false: it has no slot. */
 bool hsnap_agent_count_thread(struct hsnap_wire_counters *ret);
 void hsnap_agent_count_process(struct hsnap_wire_counters *ret);

@@ -2,6 +2,27 @@
 /* items.c - a list of what nobody has, of which each state is another one: see free_slots in threads.c. */
 #include "capture/agent/items.h"
 
+void *hsnap_agent_item_at(uint64_t *segments, size_t item_size, void *for_first, uint64_t index)
+{
+	unsigned segment = (unsigned)(63 - __builtin_clzll(index / HSNAP_SLOT_FIRST + 1));
+	if (segment >= HSNAP_SLOT_SEGMENTS)
+		return NULL;
+	uint64_t first = HSNAP_SLOT_FIRST * ((1ull << segment) - 1);
+	uint64_t at = __atomic_load_n(&segments[segment], __ATOMIC_ACQUIRE);
+	if (!at) {
+		size_t size = item_size * HSNAP_SLOT_FIRST << segment;
+		void *ready = segment ? NULL : for_first, *fresh = ready ? ready : hsnap_agent_pages(size);
+		if (!fresh)
+			return NULL;
+		if (__atomic_compare_exchange_n(&segments[segment], &at, (uintptr_t)fresh, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE))
+			at = (uintptr_t)fresh;
+		else if (!ready)
+			hsnap_agent_pages_free(fresh, size);
+	}
+	return (char *)at + item_size * (index - first);
+}
+
 static uint64_t *link_of(void *item)
 {
 	return (uint64_t *)item + 1;

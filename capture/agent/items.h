@@ -10,6 +10,10 @@
 
 #include "capture/agent/agent.h"
 
+/* Segment s holds HSNAP_SLOT_FIRST << s of something; where the one of this index is, or NULL.  for_first: storage of
+ * segment 0, or NULL. */
+void *hsnap_agent_item_at(uint64_t *segments, size_t item_size, void *for_first, uint64_t index);
+
 struct hsnap_agent_items {
 	uint64_t *segments; /* HSNAP_SLOT_SEGMENTS addresses */
 	uint64_t *num;      /* items that there are */

@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# annotations.sh - programs with heapsnap.h: what they say of their memory is what a snapshot says, and without the agent nothing changes.
+# annotations.sh JUDGE - programs with heapsnap.h: what they say of their memory is what a snapshot says, and without the agent nothing changes.
 . "$(dirname "$0")/lib.sh"
+
+judge=${1:?the judge}
 
 # told FILE - keep all that the service says, up to its END line, in FILE.
 told() {
@@ -48,6 +50,7 @@ for stacks in auto caller; do
 	"$HEAPSNAP" show a.snap >a.txt
 	check "$stacks: no control character reaches the terminal" sh -c '! grep -q "$(printf "\033")" a.txt && grep -F "raw \x1B[1mheaders" a.txt || { cat a.txt; exit 1; }'
 done
+expect "a program is not its own witness" 4 'must not be its own witness' "$judge" a.snap a.truth
 check "a thread's own count" test "$(grep -c '^thread 1000 14500 750 of 0$' a.truth)" -eq 2
 # The service knows what it holds; the blocks of libc are the rest.
 check "the process's count" sh -c 'set -- $(sed -n "s/^process //p" a.truth) $(jq -r ".snapshot.heap_count" a.json)

@@ -4,9 +4,10 @@
  * tables, and the records of blocks.
  *
  * Input: one byte of flags (1: the symbol is found by the older hash table, 2: smaller heaps, 4: the main arena has
- * pieces), one for the version of glibc, then changes of 8 bytes each: stretch of memory and what to do (1), spare (1),
+ * pieces, 8: the program has named pools and roots), one for the version of glibc, then changes of 8 bytes each: stretch of memory and what to do (1), spare (1),
  * place in it in words (2), value (4).  A record can be written with its check right, which is hit by chance in one of a
- * million.  Holds: the walk ends; blocks, free chunks and regions are in order and apart; each stack is there.
+ * million.  Holds: the walk ends; blocks, free chunks and regions are in order and apart; each stack is there;
+ * what the program says of its pools makes blocks that lie in memory.
  */
 #include <elf.h>
 #include <stddef.h>
@@ -23,9 +24,13 @@
 #define PIECES 0x7f3000000000ull
 #define CODE 0x7f4000000000ull
 #define CODE_SIZE 4096u
+#define POOLS 0x7f5000000000ull /* memory of a pool's own */
+#define POOLS_SIZE 8192u
+#define REGISTRY 0x7f6000000000ull /* which segments there are */
 #define LARGE 64u /* places for large blocks */
 #define TEXT_UNIT 7u
 #define TAGGED_UNIT 8u
+#define OBJECT_UNIT 9u
 #define KEY 0x5eed5eed5eed5eedull
 
 static const struct layout layouts[] = {
@@ -49,7 +54,13 @@ static struct tables {
 	uint64_t large[LARGE], requested[LARGE], sites[LARGE];
 	struct hsnap_wire_counters slots[HSNAP_SLOT_FIRST];
 	uint64_t heaps[HSNAP_HEAP_WORDS];
+	/* What the program says, where it does. */
+	struct hsnap_wire_pool pools[HSNAP_SLOT_FIRST];
+	struct hsnap_wire_piece list[HSNAP_SLOT_FIRST];
+	uint64_t registry[2][HSNAP_REGISTRY_ENTRIES][2];
 } tables;
+
+static uint64_t segments_there[HSNAP_REGISTRY_WORDS];
 
 static uint64_t pieces[HSNAP_PIECE_WORDS];
 
@@ -118,6 +129,7 @@ static void fill_tables(const struct ptm *ptm, unsigned flags)
 	tables.stacks[TEXT_UNIT][0] = HSNAP_UNIT_TEXT | (sizeof(text) - 1) << 8;
 	memcpy(&tables.stacks[TEXT_UNIT][1], text, sizeof(text) - 1);
 	tables.stacks[TAGGED_UNIT][0] = HSNAP_UNIT_TAGGED | TEXT_UNIT << 8 | (uint64_t)3 << 32;
+	tables.stacks[OBJECT_UNIT][0] = HSNAP_UNIT_OBJECT | (uint64_t)TAGGED_UNIT << 32;
 	tables.slots[0] = (struct hsnap_wire_counters){ .allocated_bytes = 4000, .allocated_count = 9, .allocated_room = 5000,
 							.freed_count = 2, .freed_room = 200 };
 	if (flags & 4)
@@ -131,6 +143,46 @@ static void fill_tables(const struct ptm *ptm, unsigned flags)
 	}
 }
 
+static void add_entry(uint64_t *to, unsigned kind, uint64_t address, uint64_t size, uint32_t site)
+{
+	to[0] = HSNAP_KEY(kind, address) | (uint64_t)5 << HSNAP_KEY_BITS;
+	to[1] = size << 24 | site;
+}
+
+/* Two objects in the first large block, which is a slab then, two in a pool's own memory, of which one is in the other; an
+ * arena's in the same, of which one has another size now; a root there and one that is a block. */
+static void fill_pools(const struct ptm *ptm)
+{
+	uint64_t block = 0;
+	for (unsigned i = 0; i < ptm->num_blocks && !block; i++)
+		block = ptm->blocks[i].what == 'l' && ptm->blocks[i].usable >= 1000 ? ptm->blocks[i].address : 0;
+	tables.pools[0].state = (uint64_t)1 << 32 | TEXT_UNIT << 8 | HSNAP_POOL_OBJECTS;
+	tables.pools[0].slabs = 1;
+	tables.pools[1].state = (uint64_t)1 << 32 | TEXT_UNIT << 8 | HSNAP_POOL_ARENA;
+	tables.pools[1].objects = 3;
+	tables.list[0] = (struct hsnap_wire_piece){ 0, 1, { { POOLS, 4096 } } };
+	tables.list[1].num = 3;
+	add_entry(tables.list[1].entries[0], HSNAP_KIND_OBJECT, POOLS + 4096, 64, 1);
+	add_entry(tables.list[1].entries[1], HSNAP_KIND_OBJECT, POOLS + 5000, 10, TAGGED_UNIT);
+	tables.list[2].older = 2;
+	tables.list[2].num = 1;
+	add_entry(tables.list[2].entries[0], HSNAP_KIND_OBJECT, POOLS + 4096, 80, 3);
+	add_entry(tables.registry[0][0], HSNAP_KIND_OBJECT, block + 16, 100, OBJECT_UNIT);
+	add_entry(tables.registry[0][3], HSNAP_KIND_OBJECT, block + 200, 300, OBJECT_UNIT);
+	add_entry(tables.registry[1][1], HSNAP_KIND_OBJECT, POOLS + 64, 512, OBJECT_UNIT);
+	add_entry(tables.registry[1][7], HSNAP_KIND_OBJECT, POOLS + 128, 100, OBJECT_UNIT);
+	add_entry(tables.registry[1][8], HSNAP_KIND_ROOT, POOLS + 6000, 100, TEXT_UNIT);
+	add_entry(tables.registry[0][9], HSNAP_KIND_ROOT, block, 8, TEXT_UNIT);
+	module.directory.pool_segments[0] = TABLES + offsetof(struct tables, pools);
+	module.directory.piece_segments[0] = TABLES + offsetof(struct tables, list);
+	module.directory.num_pools = 2;
+	module.directory.num_pieces = 3;
+	module.directory.registry_exists = REGISTRY;
+	module.directory.registry_bases[0] = TABLES + offsetof(struct tables, registry);
+	module.directory.registry_bases[1] = TABLES + offsetof(struct tables, registry);
+	segments_there[0] = 3;
+}
+
 static void fill_directory(unsigned flags, uint64_t minor)
 {
 	module.directory = (struct hsnap_wire_directory){
@@ -140,7 +192,7 @@ static void fill_directory(unsigned flags, uint64_t minor)
 		.large_address = TABLES + offsetof(struct tables, large),
 		.large_requested = TABLES + offsetof(struct tables, requested),
 		.large_site = TABLES + offsetof(struct tables, sites), .large_capacity = LARGE,
-		.stack_segments = { TABLES + offsetof(struct tables, stacks) }, .stack_units = 9,
+		.stack_segments = { TABLES + offsetof(struct tables, stacks) }, .stack_units = 10,
 		.slot_segments = { TABLES + offsetof(struct tables, slots) }, .num_slots = 2, .num_unloads = 1,
 		.unloads = { { CODE + 192, CODE + 256, 1 } }, .num_own = 1, .own = { { TABLES, TABLES + sizeof(tables) } },
 	};
@@ -206,6 +258,8 @@ static struct hsnap_target *make_target(const struct ptm *ptm, unsigned flags)
 		hsnap_image_add(target, TABLES, &tables, sizeof(tables), HSNAP_PROT_READ | HSNAP_PROT_WRITE, "") &&
 		hsnap_image_add(target, CODE, NULL, CODE_SIZE, HSNAP_PROT_READ | HSNAP_PROT_EXEC, "") &&
 		(!(flags & 4) || hsnap_image_add(target, PIECES, pieces, sizeof(pieces), HSNAP_PROT_READ | HSNAP_PROT_WRITE, "")) &&
+		(!(flags & 8) || (hsnap_image_add(target, POOLS, NULL, POOLS_SIZE, HSNAP_PROT_READ | HSNAP_PROT_WRITE, "") &&
+				  hsnap_image_add(target, REGISTRY, segments_there, sizeof(segments_there), HSNAP_PROT_READ, ""))) &&
 		hsnap_image_add_module(target, &agent));
 	return target;
 }
@@ -219,6 +273,29 @@ static void check_regions(const struct hsnap_region *regions, size_t num)
 	}
 }
 
+static void check_pools(const struct hsnap_heap *heap)
+{
+	uint64_t end = 0;
+	for (size_t i = 0; i < heap->rests.num; i++) {
+		const struct hsnap_rest *rest = &heap->rests.items[i];
+		require(rest->start >= end && rest->end > rest->start && rest->pool < heap->pools.num);
+		require(hsnap_heap_find(heap, rest->start) == SIZE_MAX && hsnap_heap_find(heap, rest->end - 1) == SIZE_MAX);
+		end = rest->end;
+	}
+	for (size_t i = 0; i < heap->named_roots.num; i++)
+		require(heap->named_roots.items[i].end > heap->named_roots.items[i].start &&
+			(!i || heap->named_roots.items[i].start > heap->named_roots.items[i - 1].start));
+}
+
+/* What is read where nothing was changed. */
+static bool is_all(const struct hsnap_heap *heap, unsigned flags)
+{
+	if (!heap->found_room || heap->stacks.num < 2 || heap->tags.num != 2)
+		return false;
+	return !(flags & 8) || (heap->num_objects == 5 && heap->object_bytes == 100 + 300 + 100 + 80 + 10 && heap->named_roots.num == 2 &&
+				heap->num_slabs == 2 && heap->rests.num >= 2 && !heap->objects_gone);
+}
+
 static void check(const struct hsnap_heap *heap)
 {
 	uint64_t end = 0;
@@ -227,6 +304,8 @@ static void check(const struct hsnap_heap *heap)
 		require(block->address >= end && block->usable && block->address + block->usable > block->address);
 		require(block->requested <= block->usable && block->stack < heap->stacks.num);
 		require(!heap->tag_of || heap->tag_of[i] < heap->tags.num);
+		require(!(block->flags & HSNAP_BLOCK_OBJECT) == !(heap->pool_of && heap->pool_of[i]));
+		require(!heap->pool_of || heap->pool_of[i] < heap->pools.num);
 		end = block->address + block->usable;
 	}
 	end = 0;
@@ -239,6 +318,7 @@ static void check(const struct hsnap_heap *heap)
 	}
 	for (size_t i = 0; i < heap->stacks.num; i++)
 		require((uint64_t)heap->stacks.items[i].first_pc + heap->stacks.items[i].num_pcs <= heap->pcs.num);
+	check_pools(heap);
 	for (size_t i = 1; i < heap->tags.num; i++) {
 		const char *text = hsnap_str(&heap->texts, heap->tags.items[i].text);
 		require(*text && strlen(text) <= HSNAP_MAX_TEXT && heap->tags.items[i].how < HSNAP_NUM_TEXTS);
@@ -260,13 +340,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	fill_module(bytes[0]);
 	fill_directory(bytes[0], minors[which]);
 	fill_tables(&ptm, bytes[0]);
+	if (bytes[0] & 8)
+		fill_pools(&ptm);
 	add_records(&ptm);
 	for (size_t at = 2; at + 8 <= size; at += 8)
 		change(&ptm, bytes + at);
 	struct hsnap_target *target = make_target(&ptm, bytes[0]);
 	if (!hsnap_agent_heap_read(target, &heap, &err)) {
 		check(&heap);
-		require(size > 2 || (heap.found_room && heap.stacks.num > 1 && heap.tags.num == 2)); /* unchanged, its records are read */
+		require(size > 2 || is_all(&heap, bytes[0]));
 		hsnap_heap_deinit(&heap);
 	} else {
 		require(size > 2 && err.message[0]);

@@ -320,6 +320,15 @@ static int usage(void)
 	return 2;
 }
 
+/* Does any name rest on a tag? */
+static bool is_tagged(const struct hsnap_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->grounds.num; i++)
+		if (snapshot->grounds.items[i].evidence == HSNAP_EVIDENCE_TAG)
+			return true;
+	return false;
+}
+
 static int run(struct judge *judge, const char *path, char **truths, unsigned top)
 {
 	struct hsnap_error err = { 0 };
@@ -329,6 +338,10 @@ static int run(struct judge *judge, const char *path, char **truths, unsigned to
 		return 4;
 	}
 	judge->snapshot = snapshot;
+	if (is_tagged(snapshot)) {
+		fprintf(stderr, "judge: the program tells names itself (heapsnap.h), and must not be its own witness: build it with -DHEAPSNAP_OFF\n");
+		return 4;
+	}
 	for (; *truths; truths++)
 		if (!truth_read(&judge->truth, *truths))
 			return 4;

@@ -31,6 +31,11 @@ void world_destroy(struct world *w)
 	hsnap_vec_deinit(&w->heap.blocks);
 	hsnap_vec_deinit(&w->heap.stacks);
 	hsnap_vec_deinit(&w->heap.pcs);
+	hsnap_vec_deinit(&w->heap.tags);
+	hsnap_vec_deinit(&w->heap.pools);
+	hsnap_strings_deinit(&w->heap.texts);
+	free(w->heap.tag_of);
+	free(w->heap.pool_of);
 	hsnap_vec_deinit(&w->roots.areas);
 	hsnap_vec_deinit(&w->roots.values);
 	hsnap_vec_deinit(&w->roots.frames);

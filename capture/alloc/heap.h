@@ -16,7 +16,7 @@
 #define HSNAP_BLOCK_OVERRUN 2u   /* its record, or the head after it, was damaged */
 #define HSNAP_BLOCK_ALLOCATOR 4u /* the allocator's own: a thread's cache */
 #define HSNAP_BLOCK_OBJECT 8u    /* of a pool that the program names: its size is the program's word */
-#define HSNAP_BLOCK_INSIDE 16u   /* asked for by the allocator itself, whose variables are no roots: it is one */
+#define HSNAP_BLOCK_INSIDE 16u   /* asked for by the allocator itself, and never a leak of the program's */
 
 struct hsnap_block {
 	uint64_t address;   /* what the program was handed */
@@ -94,7 +94,7 @@ struct hsnap_heap {
 	struct hsnap_vec(struct hsnap_rest) rests; /* in order of address, disjoint */
 	struct hsnap_vec(struct hsnap_named_root) named_roots; /* in order of address */
 	struct hsnap_strings texts;
-	uint32_t allocator;         /* module of an allocator that is nothing else, whose variables are no roots; 0: none */
+	uint32_t allocator;         /* module of an allocator that is nothing else; its thread-locals are no roots; 0: none */
 	uint64_t num_objects, object_bytes, num_slabs, slab_bytes; /* of pools: what counts as blocks, and the memory around them */
 	uint64_t objects_gone; /* on record where the pool has no memory */
 	uint64_t notes_lost, notes_astray; /* annotations without room, and of addresses that are nobody's */

@@ -155,7 +155,7 @@ static void add_kernel(struct hsnap_root_finder *finder, const struct hsnap_kern
 	hsnap_vec_deinit(&values);
 }
 
-/* Its variables, which are no roots, hold them. */
+/* Whoever holds them: it is no leak of the program's. */
 static void add_allocators(struct hsnap_root_finder *finder)
 {
 	for (size_t i = 0; i < finder->heap->blocks.num; i++) {

@@ -70,6 +70,27 @@ for trap in planted lost; do
 	check "$trap: what leaks is found, what is kept is not called a leak" agree
 	cat check.out
 done
+# Of blocks that have been through the caches of threads, and what only the allocator's variables hold.
+for way in preloaded before; do
+	case $way in
+	preloaded) on "${CACHES:?leaks amid caches}" ;;
+	before) start env LD_PRELOAD="${HEAPSNAP_AGENT:?the agent} $library" "$CACHES" ;;
+	esac
+	rm -f t.snap
+	await truth && take t.snap || continue
+	stop
+	awk '$3 == "leaked" { print $2 / $1, $1 }' truth >planted
+	"$BLOCKS" t.snap unreachable | awk '{ print $2, 1 }' >ours
+	check "caches, $way: what leaks is found, what is kept is not called a leak" agree
+	cat check.out
+done
+# In front of the agent it serves the program by itself.
+start env LD_PRELOAD="$library $HEAPSNAP_AGENT" "$CACHES"
+await truth || finish
+expect "$1 in front of the agent: it stood aside" 3 "the agent stood aside: malloc comes from ${library##*/}" \
+	"$HEAPSNAP" take --allocator=agent -p "$service" -o aside.snap
+stop
+
 for way in epoll key pool fibre heap-fibre timer thread-local function-static; do
 	on "$FIXTURES/traps/trap-held" "$way"
 	rm -f t.snap

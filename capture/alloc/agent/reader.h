@@ -86,8 +86,6 @@ HSNAP_CHECKED enum hsnap_code hsnap_reader_past(struct reader *reader, uint64_t 
 /* Put the objects of pools in the place of the blocks that they lie in, and fill what heap says of pools and of named
  * roots.  After the walk, before the sites. */
 HSNAP_CHECKED enum hsnap_code hsnap_reader_pools(struct reader *reader, struct hsnap_error *err);
-/* What of a mapping are variables of a module; start = end: none.  Another mapping may go on where its .bss ends. */
-struct hsnap_region hsnap_reader_variables(const struct reader *reader, const struct hsnap_mapping *mapping, uint32_t module);
 /* Turn the sites of the blocks into stacks. */
 HSNAP_CHECKED enum hsnap_code hsnap_reader_sites(struct reader *reader, struct hsnap_error *err);
 

@@ -5,8 +5,8 @@
  * Of the allocator itself nothing is walked.  Its memory is no place for roots: what lies there and in no
  * live block is dead.  Which memory that is, its own maps say where it is one that is known
  * (capture/alloc/foreign); of any, the pages of its blocks are, and what lies between two of them that
- * are not far apart in one mapping.  The variables of one that is known are no roots either: its lists keep the
- * addresses of blocks that it has handed out since.
+ * are not far apart in one mapping.  Its variables are roots, but for its lists of blocks: a program may have left
+ * something there, and handed-out blocks are in none of the others.
  */
 #include <stdlib.h>
 
@@ -97,28 +97,15 @@ static bool add_regions(struct reader *reader)
 	return !before || hsnap_vec_push(&heap->regions, region);
 }
 
-/* The allocator's variables: no roots, where its module is nothing but an allocator. */
-static bool add_variables(struct reader *reader)
-{
-	const struct hsnap_target *target = reader->target;
-	uint32_t allocator = hsnap_foreign_allocator(target, reader->dir.other_malloc);
-	for (size_t i = 0; allocator && i < target->mappings.num; i++) {
-		struct hsnap_region region = hsnap_reader_variables(reader, &target->mappings.items[i], allocator);
-		if (region.start < region.end && !hsnap_vec_push(&reader->heap->regions, region))
-			return false;
-	}
-	reader->heap->allocator = allocator;
-	return true;
-}
-
 enum hsnap_code hsnap_reader_registry(struct reader *reader, struct hsnap_error *err)
 {
 	struct entries entries = { 0 };
 	enum hsnap_code code = hsnap_reader_entries(reader, HSNAP_KIND_BLOCK, &entries, err);
 	if (!code)
 		code = hsnap_foreign_regions(reader->target, reader->heap, err);
-	if (!code && (!add_blocks(reader, &entries) || !add_regions(reader) || !add_variables(reader) || !hsnap_reader_own(reader)))
+	if (!code && (!add_blocks(reader, &entries) || !add_regions(reader) || !hsnap_reader_own(reader)))
 		code = hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory");
+	reader->heap->allocator = hsnap_foreign_allocator(reader->target, reader->dir.other_malloc);
 	hsnap_vec_deinit(&entries);
 	return code;
 }

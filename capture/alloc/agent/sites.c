@@ -130,7 +130,7 @@ static bool note_tag(struct hsnap_heap *heap, size_t block, uint32_t tag)
 	return true;
 }
 
-/* What the allocator asks itself for is held by its variables, and these are no roots. */
+/* What the allocator asks itself for is its own affair: gperftools' MallocExtension is made twice and held once. */
 static void mark_inside(struct reader *reader)
 {
 	struct hsnap_heap *heap = reader->heap;

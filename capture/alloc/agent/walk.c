@@ -489,7 +489,8 @@ static bool add_own(struct hsnap_heap *heap, uint64_t start, uint64_t end)
 	return hsnap_vec_push(&heap->regions, own) && hsnap_vec_push(&heap->own, own);
 }
 
-struct hsnap_region hsnap_reader_variables(const struct reader *reader, const struct hsnap_mapping *mapping, uint32_t module)
+/* What of a mapping are variables of a module; start = end: none.  Another mapping may go on where its .bss ends. */
+static struct hsnap_region variables(const struct reader *reader, const struct hsnap_mapping *mapping, uint32_t module)
 {
 	uint64_t end = (reader->target->modules.items[module].end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	if (mapping->module != module || !(mapping->prot & HSNAP_PROT_WRITE) || end < mapping->start)
@@ -502,7 +503,7 @@ static bool add_module(struct reader *reader)
 {
 	const struct hsnap_mapping *of = hsnap_target_mapping(reader->target, reader->dir_address);
 	for (size_t i = 0; of && of->module && of->module < reader->target->modules.num && i < reader->target->mappings.num; i++) {
-		struct hsnap_region region = hsnap_reader_variables(reader, &reader->target->mappings.items[i], of->module);
+		struct hsnap_region region = variables(reader, &reader->target->mappings.items[i], of->module);
 		if (region.start < region.end && !add_own(reader->heap, region.start, region.end))
 			return false;
 	}

@@ -20,6 +20,7 @@ struct foreign {
 	const struct hsnap_target *target;
 	struct foreign_spans spans;  /* memory that nobody explains and that was written to; in order, disjoint */
 	struct foreign_spans claims; /* of the recogniser that is at work, in any order */
+	struct foreign_spans data;   /* of modules: see foreign_claim_data() */
 	const char *program;
 	struct hsnap_thread_places pointers; /* of all threads, in order */
 	uint64_t tries;              /* what the recogniser may still look at: all memory is hostile */
@@ -28,8 +29,13 @@ struct foreign {
 
 /* The recogniser knows that this is its allocator's.  Beyond the spans it counts nothing. */
 void foreign_claim(struct foreign *foreign, uint64_t start, uint64_t end);
+/* This data of a module is the allocator's list of blocks: it holds none of them. */
+void foreign_claim_data(struct foreign *foreign, uint64_t start, uint64_t end);
 /* The first module whose file's name begins so, or NULL. */
 const struct hsnap_target_module *foreign_module(const struct foreign *foreign, const char *name);
+
+/* central.c: the lists of tcmalloc, in the data of its module that begins at `start`. */
+void foreign_look_central(struct foreign *foreign, uint64_t start, const uint64_t *words, size_t num);
 
 /* One recogniser each: claims what is its own. */
 void foreign_look_jemalloc(struct foreign *foreign);

@@ -57,6 +57,11 @@ void foreign_claim(struct foreign *foreign, uint64_t start, uint64_t end)
 		add(foreign, &foreign->claims, start, end);
 }
 
+void foreign_claim_data(struct foreign *foreign, uint64_t start, uint64_t end)
+{
+	add(foreign, &foreign->data, start, end);
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct foreign_span *x = a, *y = b;
@@ -296,6 +301,7 @@ enum hsnap_code hsnap_foreign_look(const struct hsnap_target *target, const stru
 		recognise(&foreign, ret);
 	hsnap_vec_deinit(&foreign.spans);
 	hsnap_vec_deinit(&foreign.claims);
+	hsnap_vec_deinit(&foreign.data);
 	hsnap_vec_deinit(&foreign.pointers);
 	return foreign.no_memory ? hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory") : HSNAP_OK;
 }
@@ -334,8 +340,12 @@ enum hsnap_code hsnap_foreign_regions(const struct hsnap_target *target, struct 
 				foreign.claims.items[c].start, foreign.claims.items[c].end });
 		settle(&foreign);
 	}
+	for (size_t i = 0; i < foreign.data.num && !foreign.no_memory; i++)
+		foreign.no_memory = !hsnap_vec_push(&heap->regions, (struct hsnap_region){ foreign.data.items[i].start,
+											 foreign.data.items[i].end });
 	hsnap_vec_deinit(&foreign.spans);
 	hsnap_vec_deinit(&foreign.claims);
+	hsnap_vec_deinit(&foreign.data);
 	hsnap_vec_deinit(&foreign.pointers);
 	return foreign.no_memory ? hsnap_fail(err, HSNAP_NO_MEMORY, 0, "out of memory") : HSNAP_OK;
 }

@@ -34,8 +34,8 @@ HSNAP_CHECKED enum hsnap_code hsnap_foreign_look(const struct hsnap_target *targ
 						 const char *program, struct hsnap_foreign *ret, struct hsnap_error *err);
 
 /**
- * Add to `heap->regions` what jemalloc, tcmalloc and mimalloc have for blocks, where one of them is in the target:
- * for a heap whose blocks are known by other means.
+ * Add to `heap->regions` what jemalloc, tcmalloc and mimalloc have for blocks, where one of them is in the target, and
+ * of their variables the lists of blocks: for a heap whose blocks are known by other means.
  *
  * @return HSNAP_OK, HSNAP_NO_MEMORY
  */

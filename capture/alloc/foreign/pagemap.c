@@ -28,6 +28,8 @@ struct layout {
 	bool (*describe)(const struct hsnap_target *target, uint64_t entry, struct foreign_span *ret);
 	/* Claim what the allocator has for itself where this descriptor lies; returns where it need not look again. */
 	struct foreign_span (*claim_metadata)(struct foreign *foreign, uint64_t root, uint64_t descriptor);
+	/* The same of the data that the root is in; NULL: there is nothing that matters. */
+	void (*claim_data)(struct foreign *foreign, uint64_t start, const uint64_t *words, size_t num);
 };
 
 /*
@@ -60,8 +62,8 @@ static bool describe_tcmalloc(const struct hsnap_target *target, uint64_t entry,
 static struct foreign_span claim_jemallocs(struct foreign *foreign, uint64_t root, uint64_t descriptor);
 static struct foreign_span claim_tcmallocs(struct foreign *foreign, uint64_t root, uint64_t descriptor);
 
-static const struct layout jemalloc = { 12, 18, JEMALLOC_DESCRIPTOR, describe_jemalloc, claim_jemallocs };
-static const struct layout tcmalloc = { 13, 17, UINT64_MAX, describe_tcmalloc, claim_tcmallocs };
+static const struct layout jemalloc = { 12, 18, JEMALLOC_DESCRIPTOR, describe_jemalloc, claim_jemallocs, NULL };
+static const struct layout tcmalloc = { 13, 17, UINT64_MAX, describe_tcmalloc, claim_tcmallocs, foreign_look_central };
 
 static uint64_t root_index(const struct layout *layout, uint64_t address)
 {
@@ -157,6 +159,8 @@ static uint64_t find_root(struct foreign *foreign, const struct layout *layout)
 			return 0;
 		size_t got = foreign->target->ops->read(foreign->target->self, mapping->start, words, size);
 		uint64_t root = find_in_data(foreign, layout, mapping->start, words, got / 8, probes, num_probes);
+		if (root && layout->claim_data)
+			layout->claim_data(foreign, mapping->start, words, got / 8);
 		if (root)
 			return root;
 	}

@@ -183,6 +183,45 @@ Test(foreign, runs_of_tcmalloc)
 	cr_expect_str_eq(foreign.mend, "start it with the agent: heapsnap run -- prog");
 }
 
+/* What tcmalloc's central caches remember of blocks holds none of them; its other variables are roots. */
+Test(foreign, lists_of_tcmalloc)
+{
+	const uint64_t leaf = 0x20000000u, descriptor = 0x30000040u, caches = DATA + MIB + MIB / 2, stride = 1216;
+	struct hsnap_error err;
+	add_library("/usr/lib/libtcmalloc.so.4", 2 * MIB);
+	add(POOL, 8 * MIB, RW, "");
+	add(leaf, 2 * MIB, RW, "");
+	add(0x30000000u, 8 * MIB, RW, "");
+	poke(descriptor, (POOL + 2 * MIB) >> 13);
+	poke(descriptor + 8, 4 * MIB >> 13);
+	map_run(DATA + 0x100, leaf, 13, POOL + 2 * MIB, 4 * MIB, descriptor);
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t element = caches + i * stride;
+		poke(element + 8, i);
+		for (uint64_t head = element + 16; head <= element + 64; head += 48) {
+			poke(head + 16, head);
+			poke(head + 24, head);
+		}
+	}
+	/* A span is in one of them. */
+	poke(caches + 5 * stride + 16 + 16, descriptor);
+	poke(descriptor + 24, caches + 5 * stride + 16);
+	cr_assert_eq(hsnap_foreign_regions(target, &heap, &err), HSNAP_OK);
+	unsigned found = 0;
+	for (size_t i = 0; i < heap.regions.num; i++) {
+		const struct hsnap_region *region = &heap.regions.items[i];
+		found += region->start == caches && region->end == caches + 20 * stride;
+		cr_expect(region->end <= DATA || region->start >= caches, "%lx-%lx", region->start, region->end);
+	}
+	cr_expect_eq(found, 1);
+	/* Of lists that lead elsewhere there is no such array. */
+	heap.regions.num = 0;
+	poke(descriptor + 24, caches);
+	cr_assert_eq(hsnap_foreign_regions(target, &heap, &err), HSNAP_OK);
+	for (size_t i = 0; i < heap.regions.num; i++)
+		cr_expect(heap.regions.items[i].end <= DATA);
+}
+
 /* Memory of somebody's own may lie beside a stretch: it is left alone, and the stretch with it. */
 Test(foreign, more_than_a_stretch)
 {

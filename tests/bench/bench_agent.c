@@ -8,6 +8,8 @@
  * processor time a pair; the memory is what 400,000 live blocks of the same mix take more.
  * The agent is loaded by HEAPSNAP_AGENT, or as LD_PRELOAD already has it.
  */
+#include "tests/bench/agent_load.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -15,127 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-#define NOT_INLINED __attribute__((noinline))
 
 extern void *__libc_malloc(size_t size);
 extern void __libc_free(void *block);
 
-struct allocator {
-	void *(*get)(size_t size);
-	void (*put)(void *block);
-};
-
-
 static struct allocator agent, bare;
 
 enum { ROUNDS = 15, MOST_LIVE = 200000 };
-
-struct load {
-	const struct allocator *allocator;
-	void **blocks;
-	uint32_t num_live, num_pairs, state;
-	double ns;
-	int by_ways;
-};
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* others on this machine do not count */
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-/* Seven of eight blocks have 16 to 135 bytes, the others up to 1,000. */
-static size_t size_of(uint32_t random)
-{
-	return random >> 29 ? 16 + (random >> 12) % 120 : 16 + (random >> 12) % 985;
-}
-
-static NOT_INLINED void churn(struct load *load)
-{
-	void *(*get)(size_t) = load->allocator->get;
-	void (*put)(void *) = load->allocator->put;
-	uint32_t x = load->state;
-	double start = now();
-	for (uint32_t i = 0; i < load->num_pairs; i++) {
-		x = x * 1664525u + 1013904223u;
-		uint32_t at = (uint32_t)((uint64_t)x * load->num_live >> 32);
-		put(load->blocks[at]);
-		load->blocks[at] = get(size_of(x));
-	}
-	load->ns = (now() - start) / load->num_pairs;
-	load->state = x;
-}
-
-/* Four chains in turn, of one to three frames: the stack is never the one of the call before. */
-#define WAY(name, next) \
-	static NOT_INLINED void *name(void *(*get)(size_t), size_t size) \
-	{ \
-		void *block = next; \
-		__asm__ volatile("" ::: "memory"); \
-		return block; \
-	}
-WAY(way_1, get(size))
-WAY(way_2, get(size))
-WAY(way_3, way_1(get, size))
-WAY(way_4, way_3(get, size))
-
-static NOT_INLINED void churn_by_ways(struct load *load)
-{
-	static void *(*const ways[4])(void *(*)(size_t), size_t) = { way_1, way_2, way_3, way_4 };
-	void *(*get)(size_t) = load->allocator->get;
-	void (*put)(void *) = load->allocator->put;
-	uint32_t x = load->state;
-	double start = now();
-	for (uint32_t i = 0; i < load->num_pairs; i++) {
-		x = x * 1664525u + 1013904223u;
-		uint32_t at = (uint32_t)((uint64_t)x * load->num_live >> 32);
-		put(load->blocks[at]);
-		load->blocks[at] = ways[i % 4](get, size_of(x));
-	}
-	load->ns = (now() - start) / load->num_pairs;
-	load->state = x;
-}
-
-static NOT_INLINED void deep(int depth, struct load *load)
-{
-	if (depth)
-		deep(depth - 1, load);
-	else if (load->by_ways)
-		churn_by_ways(load);
-	else
-		churn(load);
-	__asm__ volatile("" ::: "memory");
-}
-
-static void *run(void *load)
-{
-	deep(6, load);
-	return NULL;
-}
-
-static void fill(struct load *load)
-{
-	for (uint32_t i = 0; i < load->num_live; i++) {
-		load->state = load->state * 1664525u + 1013904223u;
-		load->blocks[i] = load->allocator->get(size_of(load->state));
-	}
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return x < y ? -1 : x > y;
-}
-
-static double median(double *values)
-{
-	qsort(values, ROUNDS, sizeof(*values), by_value);
-	return values[ROUNDS / 2];
-}
 
 /* One round of each in turn, on each of the threads. */
 static void measure(const char *mode, const char *what, uint32_t num_live, uint32_t num_pairs, int num_threads)
@@ -147,14 +36,14 @@ static void measure(const char *mode, const char *what, uint32_t num_live, uint3
 		for (int t = 0; t < num_threads; t++) {
 			load[a][t] = (struct load){ a ? &agent : &bare, blocks[a][t], num_live, num_pairs,
 						    (uint32_t)(t * 77 + 1), 0, !strcmp(what, "varying") };
-			fill(&load[a][t]);
+			load_fill(&load[a][t]);
 		}
 	for (int round = 0; round < ROUNDS; round++)
 		for (int a = 0; a < 2; a++) {
 			pthread_t threads[2];
 			for (int t = 1; t < num_threads; t++)
-				pthread_create(&threads[t], NULL, run, &load[a][t]);
-			run(&load[a][0]);
+				pthread_create(&threads[t], NULL, load_run, &load[a][t]);
+			load_run(&load[a][0]);
 			for (int t = 1; t < num_threads; t++)
 				pthread_join(threads[t], NULL);
 			result[a][round] = 0;
@@ -163,13 +52,12 @@ static void measure(const char *mode, const char *what, uint32_t num_live, uint3
 		}
 	for (int a = 0; a < 2; a++)
 		for (int t = 0; t < num_threads; t++)
-			for (uint32_t i = 0; i < num_live; i++)
-				load[a][t].allocator->put(blocks[a][t][i]);
+			load_empty(&load[a][t]);
 	double least[2] = { 1e9, 1e9 };
 	for (int a = 0; a < 2; a++)
 		for (int round = 0; round < ROUNDS; round++)
 			least[a] = result[a][round] < least[a] ? result[a][round] : least[a];
-	double without = median(result[0]), with = median(result[1]);
+	double without = median(result[0], ROUNDS), with = median(result[1], ROUNDS);
 	printf("%-7s %-8s bare %6.1f  agent %6.1f  difference %6.1f  ratio %.2f  (best rounds %.1f, %.1f: %.1f)\n", mode, what, without,
 	       with, with - without, with / without, least[0], least[1], least[1] - least[0]);
 }
@@ -193,7 +81,7 @@ static void measure_memory(const char *mode)
 	for (int a = 0; a < 2; a++) {
 		struct load load = { a ? &agent : &bare, blocks, 400000, 0, 5, 0, 0 };
 		long before = resident();
-		fill(&load); /* never freed: the next round must not find its pages */
+		load_fill(&load); /* never freed: the next round must not find its pages */
 		grown[a] = resident() - before;
 	}
 	printf("%-7s %-8s bare %6.1f  agent %6.1f  difference %6.1f bytes a live block\n", mode, "memory",

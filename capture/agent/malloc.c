@@ -19,7 +19,8 @@ EXPORTED void *malloc(size_t size)
 {
 	if (UNLIKELY(!hsnap_agent_records()))
 		return hsnap_agent_other_malloc(size, __builtin_frame_address(0));
-	return hsnap_agent_record(__libc_malloc(hsnap_agent_grown(size)), size, __builtin_frame_address(0));
+	void *block = __libc_malloc(hsnap_agent_grown(size));
+	return hsnap_agent_record(block, size, __builtin_frame_address(0));
 }
 
 EXPORTED void *calloc(size_t num, size_t size)

@@ -14,6 +14,7 @@ unharmed() {
 start "$HEAPSNAP" run -- "$forked"
 read -r child <&8
 mkdir out
+of="-p $service" # what is taken
 
 # left STATUS… - the take ended by one of these; either nothing is left, or what can be read.
 left() {
@@ -43,7 +44,8 @@ fails_at() {
 	shift 3
 	while [ $n -le "$most" ]; do
 		rm -f out/*
-		injected "error=$fails_error" "$fails_call" $n "$HEAPSNAP" take --quiet -p "$service" -o out/x.snap
+		# shellcheck disable=SC2086
+		injected "error=$fails_error" "$fails_call" $n "$HEAPSNAP" take --quiet $of -o out/x.snap
 		[ "$came" -gt 0 ] || break
 		met=$((met + 1))
 		left "$@" || {
@@ -59,7 +61,8 @@ fails_at() {
 # comes_at SIGNAL PHASE CALL NUMBER - while a take is about that.
 comes_at() {
 	rm -f out/*
-	injected "signal=$1" "$3" "$4" "$HEAPSNAP" take --quiet -p "$service" -o out/x.snap ${way-}
+	# shellcheck disable=SC2086
+	injected "signal=$1" "$3" "$4" "$HEAPSNAP" take --quiet $of -o out/x.snap ${way-}
 	if [ "$came" -eq 0 ]; then
 		fail "$1 while it is $2: there is no $3 number $4" err
 	elif left 0 6 130 && { [ $status -ne 130 ] || grep -q '^heapsnap: .*interrupted' err; }; then
@@ -104,6 +107,17 @@ else
 		comes_at INT "writing" write 3
 	done
 	way=
+	if gcore -o core "$service" >gcore.out 2>&1; then
+		of="--core core.$service"
+		comes_at INT "opening the core" openat 40
+		comes_at INT "reading the core" pread64 40
+		comes_at INT "hearing the reader, of a core" recvfrom 5
+		comes_at INT "writing, of a core" write 3
+		fails_at pread64 EIO 40 0 3 4 5 6 127 # the first are the loader's
+		of="-p $service"
+	else
+		skip "interrupts while a core is read" "no core: $(tail -n 1 gcore.out)"
+	fi
 	# What only reads has nothing to clear up: it may end by the signal.
 	rm -f out/* && take good.snap
 	for command in "show good.snap" "leaks good.snap" "diff good.snap good.snap" "why of_parent good.snap"; do

@@ -9,7 +9,7 @@ fact() {
 	jq -r ".snapshot | $1" show.json
 }
 
-# --- P8: no block that was written past its end vanishes, nothing behind it is called leaked, and it is said ---
+# --- no block that was written past its end vanishes, nothing behind it is called leaked, and it is said ---
 
 # overrun BY BYTE GAP: tests/e2e/overruns.c says what that is.
 overrun() {

@@ -2,12 +2,11 @@
 /*
  * fuzz_look.c - a program of anybody's making, at which `run` looks before it starts it.
  *
- * Input: the file: of ELF, a script, or neither.  Holds: the look ends with one of its answers, in one line without an end of its
- * own, and says what to do about each refusal.  Names that a script leads to are looked for in no folder.
+ * Input: the file: of ELF, a script, or neither.  Holds: the look ends with one of its answers, and says why, and what to do about
+ * each refusal.  Names that a script leads to are looked for in no folder.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	enum hsnap_code code = hsnap_agent_check(path, &err);
 	require(code == HSNAP_OK || code == HSNAP_NOT_FOUND || code == HSNAP_IO || code == HSNAP_REFUSED);
-	require(!code == !err.message[0] && !strchr(err.message, '\n'));
+	require(!code == !err.message[0]);
 	require(code != HSNAP_REFUSED || err.hint[0]);
 	close(fd);
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_peers.c [ROUNDS] - what the agent costs next to bare glibc, heaptrack and jemalloc's profiler.
+ * bench_peers.c [ROUNDS [others]] - what the agent costs next to bare glibc, heaptrack and jemalloc's profiler; or what it
+ * costs on other allocators, next to each by itself.
  *
  * Each round runs a process of each in turn, preloaded with it; figures are medians of the rounds, with the least and
  * the greatest.  Pairs of malloc and free are those of bench-agent, in ns of processor time; with threads it is pairs
@@ -20,26 +21,44 @@
 #include <time.h>
 #include <unistd.h>
 
-#define JEMALLOC "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+#define LIBRARIES "/usr/lib/x86_64-linux-gnu/"
+#define JEMALLOC LIBRARIES "libjemalloc.so.2"
+#define TCMALLOC LIBRARIES "libtcmalloc_minimal.so.4"
+#define MIMALLOC LIBRARIES "libmimalloc.so.2"
 
 enum { MOST_ROUNDS = 51, MOST_LIVE = 200000, MOST_THREADS = 8, MEMORY = 64 << 20 };
 
 struct peer {
 	const char *name, *preload; /* NULL: nothing */
 	const char *settings[2];
+	bool agent; /* in front of that */
+	bool shown; /* … what its blocks take in memory */
+	int beside; /* the one that it is held against */
 };
 
-static struct peer peers[] = {
-	{ "glibc", NULL, { 0 } },
-	{ "agent, caller", "", { "HEAPSNAP_STACKS=caller" } },
-	{ "agent, fp", "", { "HEAPSNAP_STACKS=fp" } },
-	{ "agent, unwind", "", { "HEAPSNAP_STACKS=unwind" } },
-	{ "heaptrack", "/usr/lib/heaptrack/libheaptrack_preload.so", { "DUMP_HEAPTRACK_OUTPUT=/dev/null" } },
-	{ "jemalloc", JEMALLOC, { 0 } },
+static const struct peer on_glibc[] = {
+	{ "glibc", NULL, { 0 }, .shown = true },
+	{ "agent, caller", NULL, { "HEAPSNAP_STACKS=caller" }, .agent = true, .shown = true },
+	{ "agent, fp", NULL, { "HEAPSNAP_STACKS=fp" }, .agent = true },
+	{ "agent, unwind", NULL, { "HEAPSNAP_STACKS=unwind" }, .agent = true },
+	{ "heaptrack", "/usr/lib/heaptrack/libheaptrack_preload.so", { "DUMP_HEAPTRACK_OUTPUT=/dev/null" }, .shown = true },
+	{ "jemalloc", JEMALLOC, { 0 }, .shown = true },
 	{ "jemalloc, one in 512 KiB", JEMALLOC, { "MALLOC_CONF=prof:true,lg_prof_sample:19" } },
-	{ "jemalloc, each block", JEMALLOC, { "MALLOC_CONF=prof:true,lg_prof_sample:0" } },
+	{ "jemalloc, each block", JEMALLOC, { "MALLOC_CONF=prof:true,lg_prof_sample:0" }, .shown = true },
 };
-enum { NUM_PEERS = sizeof(peers) / sizeof(*peers) };
+
+static const struct peer on_others[] = {
+	{ "jemalloc", JEMALLOC, { 0 }, .shown = true },
+	{ "agent on jemalloc", JEMALLOC, { "HEAPSNAP_STACKS=caller" }, .agent = true, .shown = true },
+	{ "tcmalloc", TCMALLOC, { 0 }, .shown = true, .beside = 2 },
+	{ "agent on tcmalloc", TCMALLOC, { "HEAPSNAP_STACKS=caller" }, .agent = true, .shown = true, .beside = 2 },
+	{ "mimalloc", MIMALLOC, { 0 }, .shown = true, .beside = 4 },
+	{ "agent on mimalloc", MIMALLOC, { "HEAPSNAP_STACKS=caller" }, .agent = true, .shown = true, .beside = 4 },
+};
+
+enum { MOST_PEERS = sizeof(on_glibc) / sizeof(*on_glibc) };
+static const struct peer *peers = on_glibc;
+static int num_peers = MOST_PEERS;
 
 static const char *const works[] = { "hot", "varying", "missing", "threads" };
 enum { NUM_WORKS = sizeof(works) / sizeof(*works) };
@@ -130,9 +149,9 @@ static int child(const char *work)
 static void become(const struct peer *peer, const char *work, int out)
 {
 	dup2(out, 1);
-	unsetenv("LD_PRELOAD");
-	if (peer->preload)
-		setenv("LD_PRELOAD", *peer->preload ? peer->preload : getenv("HEAPSNAP_AGENT"), 1);
+	char preload[4096];
+	snprintf(preload, sizeof(preload), "%s %s", peer->agent ? getenv("HEAPSNAP_AGENT") : "", peer->preload ? peer->preload : "");
+	setenv("LD_PRELOAD", preload, 1);
 	for (int i = 0; i < 2; i++)
 		if (peer->settings[i])
 			putenv((char *)(uintptr_t)peer->settings[i]);
@@ -164,43 +183,45 @@ static double ask(const struct peer *peer, const char *work)
 static bool is_here(const struct peer *peer)
 {
 	struct stat st;
-	return !peer->preload || !*peer->preload || !stat(peer->preload, &st);
+	return !peer->preload || !stat(peer->preload, &st);
 }
 
 static void measure(const char *work, int rounds)
 {
-	static double results[NUM_PEERS][MOST_ROUNDS];
+	static double results[MOST_PEERS][MOST_ROUNDS];
 	for (int round = 0; round < rounds; round++)
-		for (int p = 0; p < NUM_PEERS; p++)
+		for (int p = 0; p < num_peers; p++)
 			results[p][round] = is_here(&peers[p]) ? ask(&peers[p], work) : -1;
-	double bare = median(results[0], (size_t)rounds);
-	for (int p = 0; p < NUM_PEERS; p++) {
+	for (int p = 0; p < num_peers; p++) {
 		double value = median(results[p], (size_t)rounds), least = results[p][0], most = results[p][rounds - 1];
+		double bare = results[peers[p].beside][rounds / 2]; /* in order since its own turn */
+		const char *beside = peers[peers[p].beside].name;
 		if (least < 0)
 			printf("%-9s %-25s %s\n", work, peers[p].name, is_here(&peers[p]) ? "failed" : "missing here");
 		else if (!strcmp(work, "threads"))
-			printf("%-9s %-25s %8.2f times one thread (%.2f to %.2f), of glibc's %.2f\n", work, peers[p].name, value,
-			       least, most, value / bare);
+			printf("%-9s %-25s %8.2f times one thread (%.2f to %.2f), of %s's %.2f\n", work, peers[p].name, value,
+			       least, most, beside, value / bare);
 		else
-			printf("%-9s %-25s %8.1f ns (%.1f to %.1f)  %+8.1f  %6.2f x glibc\n", work, peers[p].name, value, least,
-			       most, value - bare, value / bare);
+			printf("%-9s %-25s %8.1f ns (%.1f to %.1f)  %+8.1f  %6.2f x %s\n", work, peers[p].name, value, least,
+			       most, value - bare, value / bare, beside);
 	}
 }
 
 /* A line a size: what a block takes, of each. */
 static void measure_memory(void)
 {
-	static const int shown[] = { 0, 1, 4, 5, 7 };
 	printf("bytes     ");
-	for (size_t s = 0; s < sizeof(shown) / sizeof(*shown); s++)
-		printf(" %20s", peers[shown[s]].name);
+	for (int p = 0; p < num_peers; p++)
+		if (peers[p].shown)
+			printf(" %20s", peers[p].name);
 	printf("\n");
 	for (int i = 0; i < NUM_SIZES; i++) {
 		char work[32];
 		snprintf(work, sizeof(work), "memory %zu", sizes[i]);
 		printf("%-10zu", sizes[i]);
-		for (size_t s = 0; s < sizeof(shown) / sizeof(*shown); s++)
-			printf(" %20.1f", is_here(&peers[shown[s]]) ? ask(&peers[shown[s]], work) : -1);
+		for (int p = 0; p < num_peers; p++)
+			if (peers[p].shown)
+				printf(" %20.1f", is_here(&peers[p]) ? ask(&peers[p], work) : -1);
 		printf("\n");
 	}
 }
@@ -211,8 +232,12 @@ int main(int argc, char **argv)
 		return child(argv[2]);
 	int rounds = argc > 1 ? atoi(argv[1]) : 7;
 	if (rounds < 1 || rounds > MOST_ROUNDS || !getenv("HEAPSNAP_AGENT")) {
-		fprintf(stderr, "usage: HEAPSNAP_AGENT=FILE bench-peers [ROUNDS]\n");
+		fprintf(stderr, "usage: HEAPSNAP_AGENT=FILE bench-peers [ROUNDS [others]]\n");
 		return 2;
+	}
+	if (argc > 2 && !strcmp(argv[2], "others")) {
+		peers = on_others;
+		num_peers = sizeof(on_others) / sizeof(*on_others);
 	}
 	for (int w = 0; w < NUM_WORKS; w++)
 		measure(works[w], rounds);

@@ -31,6 +31,9 @@ for program in bookstore bookstore-cpp; do
 	check "$program: the sum is what the agent counted" jq -e '.snapshot |
 		.heap_count == .allocated_count - .freed_count and .heap_bytes == .allocated_bytes - .freed_bytes' show.json
 	check "$program: the rows add up" adds_up show.json
+	check "$program: 48 bytes of the agent's a live block, at most" jq -e '.snapshot | .account.agent / .heap_count |
+		., if . <= 48 then empty else error("too much") end' show.json
+	cat check.out
 	"$HEAPSNAP" diff --json a.snap b.snap >diff.json 2>err || fail "$program: diff" err
 	[ "$program" = bookstore ] || continue # the C++ one says what its containers hold: bookstore_cpp.sh compares that
 	check "bookstore: diff says what the program says, to the byte" compare truth-a truth-b diff.json

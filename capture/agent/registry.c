@@ -28,6 +28,9 @@
 /* A bit a segment; the first one needs none.  Half a mebibyte that stays unmapped but for its start. */
 static uint64_t exists[HSNAP_REGISTRY_WORDS];
 static uint32_t depth; /* of the segments that exist, the longest number in bits */
+/* Growths that have begun, and those after which nothing stood elsewhere than where it belongs: while both are the same, and
+ * none begins, what is not there is nowhere. */
+static uint64_t growths, done_growths;
 
 /* ---- places ---- */
 
@@ -165,21 +168,31 @@ static void move(const struct hsnap_agent_entry *entry, uint64_t *to)
 	__atomic_compare_exchange_n(to, &pending, then, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* Move what a segment holds for those that split off from it. */
-static void move_on(uint32_t segment)
+/* Move what a segment holds for those that split off from it; false: something of it stays. */
+static bool move_on(uint32_t segment)
 {
+	bool all = true;
 	uint64_t *entries = entries_of(segment);
 	for (unsigned i = 0; entries && i < 2 * HSNAP_REGISTRY_ENTRIES; i += 2) {
 		struct hsnap_agent_entry entry = { &entries[i], __atomic_load_n(&entries[i], __ATOMIC_ACQUIRE), 0 };
-		if (entry.word <= HSNAP_REGISTRY_BUSY || HSNAP_ENTRY_STATE(entry.word) != HSNAP_ENTRY_LIVE)
+		/* Being filled is a matter of two stores, unless who does so has been held up. */
+		for (unsigned looks = 0; entry.word == HSNAP_REGISTRY_BUSY && looks < 64; looks++)
+			entry.word = __atomic_load_n(&entries[i], __ATOMIC_ACQUIRE);
+		if (!entry.word)
 			continue;
+		if (entry.word == HSNAP_REGISTRY_BUSY || HSNAP_ENTRY_STATE(entry.word) != HSNAP_ENTRY_LIVE) {
+			all = false;
+			continue;
+		}
 		entry.second = __atomic_load_n(&entries[i + 1], __ATOMIC_ACQUIRE);
 		struct spot spot = spot_of(HSNAP_ENTRY_KEY(entry.word));
 		uint32_t owner = segment_of(spot);
 		uint64_t *to = owner == segment ? NULL : claim(owner, spot);
 		if (to)
 			move(&entry, to);
+		all &= owner == segment || (to && segment_of(spot) == owner);
 	}
+	return all;
 }
 
 /* Announce the next segment that splits off from this one; false: there can be none. */
@@ -203,14 +216,22 @@ static __attribute__((noinline)) uint64_t *claim_slowly(struct spot spot)
 {
 	if (!make_room(0))
 		return NULL;
+	bool all = true;
+	__atomic_fetch_add(&growths, 1, __ATOMIC_SEQ_CST);
 	for (unsigned i = 0; i < 8; i++) {
 		uint32_t segment = segment_of(spot);
-		move_on(segment);
-		uint64_t *place = claim(segment_of(spot), spot);
-		if (place)
+		all &= move_on(segment);
+		uint32_t owner = segment_of(spot);
+		uint64_t *place = claim(owner, spot);
+		if (place) {
+			__atomic_fetch_add(&done_growths, all && segment_of(spot) == owner, __ATOMIC_SEQ_CST);
 			return place;
-		if (segment == segment_of(spot) && !split(segment))
+		}
+		if (segment != segment_of(spot))
+			continue;
+		if (!split(segment))
 			break;
+		all &= move_on(segment);
 	}
 	/* No memory, or no more numbers: what it split off from is searched as well. */
 	for (uint32_t segment = segment_of(spot); segment; segment = parent_of(segment)) {
@@ -221,16 +242,33 @@ static __attribute__((noinline)) uint64_t *claim_slowly(struct spot spot)
 	return NULL;
 }
 
+/* A segment has split while an entry was written there: it goes on to where it belongs, if nobody has moved it yet; or whoever
+ * looks has to look twice from now on. */
+static __attribute__((noinline)) void follow(struct spot spot, uint32_t segment, const struct hsnap_agent_entry *entry)
+{
+	uint32_t owner = segment_of(spot);
+	uint64_t *to = owner == segment ? NULL : claim(owner, spot);
+	if (owner == segment)
+		return;
+	if (to)
+		move(entry, to);
+	if (!to || segment_of(spot) != owner)
+		__atomic_fetch_add(&growths, 1, __ATOMIC_SEQ_CST);
+}
+
 /* ---- from outside ---- */
 
 bool hsnap_agent_registry_add(uint64_t key, uint64_t requested, uint32_t site, unsigned epoch)
 {
 	struct spot spot = spot_of(key);
-	uint64_t *place = NULL;
+	uint64_t *place = NULL, begun = __atomic_load_n(&growths, __ATOMIC_ACQUIRE);
+	uint32_t segment = segment_of(spot);
 	if (LIKELY(requested <= HSNAP_REGISTRY_MAX_SIZE && is_key(key))) {
-		place = claim(segment_of(spot), spot);
-		if (UNLIKELY(!place))
+		place = claim(segment, spot);
+		if (UNLIKELY(!place)) {
 			place = claim_slowly(spot);
+			begun = UINT64_MAX; /* which knows where it is */
+		}
 	}
 	if (UNLIKELY(!place)) {
 		struct hsnap_wire_directory *dir = &hsnap_agent_directory;
@@ -238,8 +276,13 @@ bool hsnap_agent_registry_add(uint64_t key, uint64_t requested, uint32_t site, u
 				   __ATOMIC_RELAXED);
 		return false;
 	}
-	__atomic_store_n(&place[1], requested << 24 | site, __ATOMIC_RELAXED);
-	__atomic_store_n(place, requested >> 40 << 63 | (uint64_t)epoch << HSNAP_KEY_BITS | key, __ATOMIC_RELEASE);
+	struct hsnap_agent_entry entry = {
+		place, requested >> 40 << 63 | (uint64_t)epoch << HSNAP_KEY_BITS | key, requested << 24 | site,
+	};
+	__atomic_store_n(&place[1], entry.second, __ATOMIC_RELAXED);
+	__atomic_store_n(place, entry.word, __ATOMIC_RELEASE);
+	if (UNLIKELY(__atomic_load_n(&growths, __ATOMIC_ACQUIRE) != begun) && begun != UINT64_MAX)
+		follow(spot, segment, &entry);
 	return true;
 }
 
@@ -264,7 +307,12 @@ bool hsnap_agent_registry_find(uint64_t key, struct hsnap_agent_entry *ret)
 	if (UNLIKELY(!is_key(key)))
 		return false;
 	struct spot spot = spot_of(key);
-	return LIKELY(look(segment_of(spot), spot, key, 0, ret)) || find_slowly(spot, key, ret);
+	uint64_t done = __atomic_load_n(&done_growths, __ATOMIC_ACQUIRE), begun = __atomic_load_n(&growths, __ATOMIC_ACQUIRE);
+	if (LIKELY(look(segment_of(spot), spot, key, 0, ret)))
+		return true;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	bool settled = begun == done && __atomic_load_n(&growths, __ATOMIC_RELAXED) == begun;
+	return !settled && find_slowly(spot, key, ret);
 }
 
 void hsnap_agent_registry_drop(struct hsnap_agent_entry *entry)

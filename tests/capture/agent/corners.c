@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "capture/agent/heapsnap.h"
 #include "capture/wire.h"
 #include "truth.h"
 
@@ -217,8 +218,30 @@ static void *of_signals[64];
 static volatile unsigned signals;
 static unsigned long agent_start, agent_end; /* of its program text */
 
+/* What heapsnap.h has, on memory that is nobody's block: nothing of it stays. */
+static void annotate(char *memory, void *block)
+{
+	heapsnap_pool pool = heapsnap_pool_create("pool"), arena = heapsnap_arena_create("arena");
+	heapsnap_tag(block, "struct tagged");
+	heapsnap_pool_slab(pool, memory, 256);
+	for (size_t i = 0; i < 4; i++) {
+		heapsnap_pool_alloc(pool, memory + 64 * i, 32);
+		heapsnap_pool_alloc_as(arena, memory + 64 * i + 32, 16, "struct object");
+	}
+	heapsnap_tag(memory, "struct other");
+	heapsnap_pool_free(pool, memory + 64);
+	heapsnap_pool_free(arena, memory + 64 + 32);
+	heapsnap_pool_slab_gone(pool, memory);
+	heapsnap_root(memory, 256, "root");
+	heapsnap_root_gone(memory);
+	heapsnap_pool_reset(arena);
+	heapsnap_pool_destroy(arena);
+	heapsnap_pool_destroy(pool);
+}
+
 static void at_signal(int number)
 {
+	static char memory[256];
 	int saved = errno;
 	unsigned at = signals++ % 64;
 	(void)number;
@@ -226,6 +249,8 @@ static void at_signal(int number)
 		drop(of_signals[at]);
 	of_signals[at] = get(20 + at * 24);
 	of_signals[at] = resize(of_signals[at], 30 + at * 31);
+	if (at % 8 == 0)
+		annotate(memory, of_signals[at]);
 	errno = saved;
 }
 
@@ -303,6 +328,7 @@ static void at_signal_then_trap(int number)
 /* Everything that has a way of its own, some of it for the first time. */
 static void calls_to_interrupt(void)
 {
+	static char memory[256];
 	void *volatile block;
 	for (size_t i = 0; i < 3; i++) {
 		block = malloc(40 + i);
@@ -312,6 +338,8 @@ static void calls_to_interrupt(void)
 		block = calloc(2, 50);
 		block = realloc(block, 300 + i * 100);
 		note(block, 300 + i * 100, 'l');
+		if (i < 2)
+			annotate(memory, block);
 		block = memalign(64, 100);
 		note(block, 100, 'l');
 		block = malloc(200 << 10);

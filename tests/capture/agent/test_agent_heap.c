@@ -70,7 +70,7 @@ static const struct row rows[] = {
 	{ "fibres", 2, 0, 0 },
 	{ "unloaded", 1, 0, 0 },
 	{ "sparse", 1, 0, 0 },
-	{ "second_libc", 1, 0, 0, .other_heap = true },
+	{ "beside_second_libc", 1, 0, 0, .other_heap = true },
 	{ "C++", 1, 0, 0, .program = "HSNAP_TEST_FORMS" },
 	{ "thousands_of_threads", 1, 0, 0, CORNERS },
 	{ "dead_arenas", 1, 0, 0, CORNERS, .extra = "MALLOC_ARENA_MAX=100000" },

@@ -416,7 +416,7 @@ static void unloaded(void)
 }
 
 /* A libc of its own for a part of the process: another main arena, which may not use brk, and of which the agent knows nothing. */
-static void second_libc(void)
+static void with_second_libc(int noted)
 {
 	void *libc = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);
 	CHECK(libc);
@@ -427,11 +427,26 @@ static void second_libc(void)
 		size_t size = 1 + rnd(3000);
 		void *block = other_malloc(size);
 		CHECK(block);
-		memset(block, 0x3c, size);
+		memset(block, 0xa5, size);
+		if (noted)
+			note(block, size, 'l');
 		get(1 + rnd(500));
-		if (!rnd(3))
-			other_free(block);
+		if (rnd(3))
+			continue;
+		if (noted)
+			note(block, 0, 'd');
+		other_free(block);
 	}
+}
+
+static void second_libc(void)
+{
+	with_second_libc(1);
+}
+
+static void beside_second_libc(void)
+{
+	with_second_libc(0);
 }
 
 static void sparse(void)
@@ -470,6 +485,7 @@ static const struct {
 	{ "fibres", fibres },
 	{ "unloaded", unloaded },
 	{ "second_libc", second_libc },
+	{ "beside_second_libc", beside_second_libc },
 	{ "sparse", sparse },
 };
 

@@ -173,6 +173,8 @@ enum hsnap_code hsnap_name_watched(const struct hsnap_target *target, const stru
 	snapshot->facts.epoch_start = heap->epoch_start;
 	enum hsnap_code code = rules && rules->rules.num ? prepare_user(&work, &user, rules, symbols, err) : HSNAP_OK;
 	hsnap_naming_begin(&work, "roots");
+	if (symbols)
+		hsnap_hide_annotations(symbols);
 	if (!code)
 		code = look_into_blocks(&work, symbols, err);
 	hsnap_naming_begin(&work, "plans");

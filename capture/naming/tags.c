@@ -52,7 +52,9 @@ static const char *skip_words(const char *text, const char *end)
 /* What stands behind "T = ", as gcc and clang write it. */
 static void skip_pretty(const char **text, const char **end)
 {
-	const char *from = strstr(*text, "T = "), *to = strrchr(*text, ']');
+	/* gcc tells behind it what other names mean that the function's declaration has. */
+	const char *from = strstr(*text, "T = "), *to = from ? strchr(from, ';') : NULL;
+	to = to ? to : strrchr(*text, ']');
 	if (!from || !to || to < from + 4)
 		return;
 	*text = from + 4;
@@ -96,6 +98,25 @@ bool hsnap_tags_words(const struct hsnap_heap *heap, struct hsnap_strings *texts
 		room = hsnap_vec_push(words, hsnap_str(texts, names.items[i]));
 	hsnap_vec_deinit(&names);
 	return room;
+}
+
+/* ---- frames ---- */
+
+static bool is_annotation(const char *function)
+{
+	return !strncmp(function, "heapsnap_", 9) || !strncmp(function, "heapsnap::", 10);
+}
+
+void hsnap_hide_annotations(struct hsnap_symbols *symbols)
+{
+	for (size_t i = 0; i < symbols->pcs.num; i++) {
+		struct hsnap_dpc *pc = &symbols->pcs.items[i];
+		while (pc->num_frames > 1 &&
+		       is_annotation(hsnap_str(&symbols->strings, symbols->frames.items[pc->first_frame].function))) {
+			pc->first_frame++;
+			pc->num_frames--;
+		}
+	}
 }
 
 /* ---- types ---- */

@@ -43,6 +43,9 @@ bool hsnap_tags_words(const struct hsnap_heap *heap, struct hsnap_strings *texts
  */
 HSNAP_CHECKED enum hsnap_code hsnap_find_tags(struct hsnap_work *work, struct hsnap_symbols *symbols, struct hsnap_error *err);
 
+/* The header's own functions, inlined into those that call them, are nobody's call sites. */
+void hsnap_hide_annotations(struct hsnap_symbols *symbols);
+
 /* Claim the blocks that have tags; those of a type of which they have not the size are not, and are counted. */
 HSNAP_CHECKED enum hsnap_code hsnap_claim_tags(struct hsnap_work *work, struct hsnap_error *err);
 

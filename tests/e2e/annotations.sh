@@ -108,6 +108,7 @@ for way in '' fork; do
 	"$HEAPSNAP" leaks p.snap >leaks.txt
 	"$HEAPSNAP" show p.snap >show.txt
 	check "pools${way:+ after a fork}: what only a slab's header leads to is no leak" sh -c 'grep -q "333 bytes" show.txt && ! grep "333 bytes" leaks.txt'
+	check "pools${way:+ after a fork}: the header's functions are nobody's call sites" sh -c '! grep -n "heapsnap" leaks.txt'
 	"$HEAPSNAP" why ticket p.snap >why.txt 2>err || fail "why" err
 	check "pools${way:+ after a fork}: paths begin at roots by their names" sh -c 'grep -q "other ticket office" why.txt && grep -q "other lone ticket" why.txt || { cat why.txt; exit 1; }'
 	"$HEAPSNAP" why --json ticket q.snap >why.json 2>err || fail "why" err

@@ -89,6 +89,8 @@ Test(tags, names_of_cxx)
 	expect(80, "T *heapsnap::tag_as(void *) [T = Node *]", HSNAP_TEXT_PRETTY, "1 Node *[] exact");
 	expect(40, "T* heapsnap::tag_as(void*) [with T = ns::Box<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >]",
 	       HSNAP_TEXT_PRETTY, "1 ns::Box<std::string> exact");
+	expect(64, "T* heapsnap::pool_alloc(heapsnap_pool, void*, size_t) [with T = Node; size_t = long unsigned int]", HSNAP_TEXT_PRETTY,
+	       "1 Node[] exact");
 	expect(32, "T = ", HSNAP_TEXT_PRETTY, "1 T = exact");
 	expect(32, "]T = ", HSNAP_TEXT_PRETTY, "1 ]T = exact");
 }

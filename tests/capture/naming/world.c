@@ -54,6 +54,7 @@ void world_destroy(struct world *w)
 	hsnap_vec_deinit(&w->symbols.results);
 	hsnap_vec_deinit(&w->symbols.classes);
 	hsnap_vec_deinit(&w->symbols.aliases);
+	hsnap_vec_deinit(&w->symbols.words);
 	hsnap_vec_deinit(&w->symbols.landings);
 	hsnap_snapshot_destroy(w->snapshot);
 	free(w);

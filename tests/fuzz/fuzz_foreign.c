@@ -4,7 +4,7 @@
  *
  * Input: a module's data (the first half) and anonymous memory (the rest, repeated), at addresses
  * that a short number in the bytes can name.  Holds: it ends; what is claimed is in question, what
- * is in question is there; the sentence is text.
+ * is in question is there; the sentence is text; what is no place for roots is in question, too, or the module's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +14,20 @@
 
 #define DATA 0x500000u
 #define POOL 0x600000u
+#define FAR 0xc000000000u
 #define POOL_SIZE ((size_t)320 << 10)
 
 static void require(bool holds)
 {
 	if (!holds)
 		abort();
+}
+
+static void check_region(const struct hsnap_region *region, uint64_t data_size)
+{
+	require(region->start < region->end);
+	require((region->start >= POOL && region->end <= POOL + POOL_SIZE) || (region->start >= FAR && region->end <= FAR + 4096) ||
+		(region->start >= DATA && region->end <= DATA + data_size));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -36,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct hsnap_thread thread = { .thread_pointer = POOL + 64 };
 	require(target && hsnap_image_add(target, DATA, bytes, half, HSNAP_PROT_READ | HSNAP_PROT_WRITE, "/usr/lib/libmimalloc.so.2"));
 	require(hsnap_image_add(target, POOL, pool, POOL_SIZE, HSNAP_PROT_READ | HSNAP_PROT_WRITE, ""));
-	require(hsnap_image_add(target, 0xc000000000u, pool, 4096, HSNAP_PROT_READ | HSNAP_PROT_WRITE, ""));
+	require(hsnap_image_add(target, FAR, pool, 4096, HSNAP_PROT_READ | HSNAP_PROT_WRITE, ""));
 	struct hsnap_target_module module = {
 		.start = DATA, .end = DATA + half, .dynamic = DATA, .path = target->mappings.items[0].path,
 	};
@@ -46,6 +54,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		require(foreign.anonymous == POOL_SIZE + 4096);
 		require(memchr(foreign.sentence, '\0', sizeof(foreign.sentence)) && foreign.sentence[0]);
 	}
+	if (!hsnap_foreign_regions(target, &heap, NULL))
+		for (size_t i = 0; i < heap.regions.num; i++)
+			check_region(&heap.regions.items[i], half);
+	hsnap_heap_deinit(&heap);
 	hsnap_target_close(target);
 	return 0;
 }

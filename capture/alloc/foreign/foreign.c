@@ -9,6 +9,7 @@
 
 #include "capture/alloc/foreign/claims.h"
 #include "capture/target/elf_image.h"
+#include "snapshot/base/search.h"
 
 #define MIN_BYTES ((uint64_t)256 << 10) /* below it nothing is looked at: a page or two are anybody's */
 #define MOST_CLAIMS ((size_t)1 << 22)
@@ -323,6 +324,22 @@ uint32_t hsnap_foreign_allocator(const struct hsnap_target *target, uint64_t add
 	return 0;
 }
 
+/* What is claimed of the memory in question: what else a claim reaches into is not the allocator's to give away. */
+static void add_regions(struct foreign *foreign, struct hsnap_heap *heap)
+{
+	const struct foreign_spans *spans = &foreign->spans;
+	for (size_t c = 0; c < foreign->claims.num; c++) {
+		const struct foreign_span *claim = &foreign->claims.items[c];
+		size_t i = hsnap_first(spans->num, n, spans->items[n].end > claim->start);
+		for (; i < spans->num && spans->items[i].start < claim->end && !foreign->no_memory; i++) {
+			struct hsnap_region region = { spans->items[i].start, spans->items[i].end };
+			region.start = claim->start > region.start ? claim->start : region.start;
+			region.end = claim->end < region.end ? claim->end : region.end;
+			foreign->no_memory = region.start < region.end && !hsnap_vec_push(&heap->regions, region);
+		}
+	}
+}
+
 enum hsnap_code hsnap_foreign_regions(const struct hsnap_target *target, struct hsnap_heap *heap, struct hsnap_error *err)
 {
 	struct foreign foreign = { .target = target, .program = "" };
@@ -335,9 +352,7 @@ enum hsnap_code hsnap_foreign_regions(const struct hsnap_target *target, struct 
 			continue;
 		foreign.tries = MOST_TRIES;
 		allocators[i].look(&foreign);
-		for (size_t c = 0; c < foreign.claims.num && !foreign.no_memory; c++)
-			foreign.no_memory = !hsnap_vec_push(&heap->regions, (struct hsnap_region){
-				foreign.claims.items[c].start, foreign.claims.items[c].end });
+		add_regions(&foreign, heap);
 		settle(&foreign);
 	}
 	for (size_t i = 0; i < foreign.data.num && !foreign.no_memory; i++)

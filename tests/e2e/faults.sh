@@ -113,7 +113,7 @@ else
 		comes_at INT "reading the core" pread64 40
 		comes_at INT "hearing the reader, of a core" recvfrom 5
 		comes_at INT "writing, of a core" write 3
-		fails_at pread64 EIO 40 0 3 4 5 6 127 # the first are the loader's
+		fails_at pread64 EIO 24 0 3 4 5 6 127 # the first are the loader's
 		of="-p $service"
 	else
 		skip "interrupts while a core is read" "no core: $(tail -n 1 gcore.out)"
@@ -134,6 +134,14 @@ else
 		check "… nobody reads, and SIGPIPE is ignored: the same, without a word" test $status -eq 5 -a ! -s err
 	done
 fi
+
+# --- a reader that leaves before the first byte ---
+
+for ignored in "" "trap '' PIPE;"; do
+	sh -c "$ignored"' "$1" take --quiet -p "$2" -o - 2>err; echo $? >pipe.status' sh "$HEAPSNAP" "$service" | true
+	check "take -o - to nobody${ignored:+, SIGPIPE ignored}: exit status 5" grep -q '^5$' pipe.status
+	check "… and the service goes on" unharmed
+done
 
 # --- a disk that is full: a file system of so many pages ---
 

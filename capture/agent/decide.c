@@ -229,16 +229,23 @@ static enum hsnap_agent_mode whose(const struct link_map *self, const struct lin
 	return mode;
 }
 
-/* Are operator new and delete all of this module? */
+static bool is_cxx_library(const struct link_map *module)
+{
+	return find(module, "_ZSt15get_new_handlerv") || find(module, "__cxa_new_handler");
+}
+
+/* Are operator new and delete of this module?  Forms that it lacks are the C++ library's, which call the others. */
 static bool operators_are_of(const struct link_map *self, const struct link_map *module)
 {
 	for (size_t i = 0; i < NUM(operators); i++) {
 		void *found;
-		if (first_definer(_r_debug.r_map, self, operators[i], &found) ||
-		    first_definer(self->l_next, NULL, operators[i], &found) != module)
+		if (first_definer(_r_debug.r_map, self, operators[i], &found))
+			return false;
+		const struct link_map *definer = first_definer(self->l_next, NULL, operators[i], &found);
+		if (definer && definer != module && !is_cxx_library(definer))
 			return false;
 	}
-	return true;
+	return find(module, "_Znwm") && find(module, "_ZdlPv");
 }
 
 /* Functions by which allocators hand out and take back beside the standard ones.  The agent cannot stand in for them,
@@ -302,7 +309,7 @@ static bool operators_are_standard(const struct link_map *self)
 		if (first_definer(_r_debug.r_map, self, operators[i], &found))
 			return false;
 		const struct link_map *definer = first_definer(self->l_next, NULL, operators[i], &found);
-		if (definer && !find(definer, "_ZSt15get_new_handlerv") && !find(definer, "__cxa_new_handler"))
+		if (definer && !is_cxx_library(definer))
 			return false;
 	}
 	return true;

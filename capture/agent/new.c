@@ -41,12 +41,19 @@ static inline __attribute__((always_inline)) void *allocate(size_t size, size_t 
 }
 
 /* Where memory is short, and where operators are another's, who may be an allocator that we record. */
-static __attribute__((noinline)) void *enter(void *block, size_t size, uint64_t before, const uintptr_t *frame)
+static __attribute__((noinline)) void *enter(void *block, size_t size, const uintptr_t *frame)
 {
-	bool recorded = hsnap_agent_self.entered != before; /* by a malloc that was called in there */
-	if (hsnap_agent.mode != HSNAP_MODE_OTHER || !hsnap_agent.other_operators || recorded)
+	if (hsnap_agent.mode != HSNAP_MODE_OTHER || !hsnap_agent.other_operators)
 		return block;
-	return hsnap_agent_enter(block, size, frame);
+	return hsnap_agent_enter_for(block, size, frame);
+}
+
+/* Another's operator delete; what it calls itself is no second end of the block. */
+static __attribute__((noinline)) bool begin_handing_on(void)
+{
+	bool before = hsnap_agent_self.inside;
+	hsnap_agent_self.inside = before || (hsnap_agent.mode == HSNAP_MODE_OTHER && hsnap_agent.other_operators);
+	return before;
 }
 
 static __attribute__((noinline)) bool is_ours_rarely(void *block)
@@ -73,9 +80,8 @@ static inline bool is_ours(void *block)
 		if (LIKELY(block != NULL)) \
 			return block; \
 		static void *next; \
-		uint64_t before = hsnap_agent_self.entered; \
 		block = ((void *(*)parameters)next_operator(#mangled, &next))arguments; \
-		return enter(block, size, before, __builtin_frame_address(0)); \
+		return enter(block, size, __builtin_frame_address(0)); \
 	}
 
 OPERATOR_NEW(_Znwm, 0, (size_t size), (size))
@@ -97,7 +103,9 @@ OPERATOR_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, align, (size_t size, size_t ali
 			return; \
 		if (!is_ours(block)) { \
 			static void *next; \
+			bool before = begin_handing_on(); \
 			((void (*)parameters)next_operator(#mangled, &next))arguments; \
+			hsnap_agent_self.inside = before; \
 			return; \
 		} \
 		hsnap_agent_free(block); \

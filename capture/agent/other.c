@@ -52,6 +52,19 @@ void *hsnap_agent_enter(void *block, size_t size, const uintptr_t *frame)
 	return block;
 }
 
+void *hsnap_agent_enter_for(void *block, size_t size, const uintptr_t *frame)
+{
+	struct hsnap_agent_entry entry;
+	if (!block || !is_other())
+		return block;
+	if (!hsnap_agent_registry_hold((uintptr_t)block, &entry))
+		return hsnap_agent_enter(block, size, frame);
+	uint32_t site = hsnap_agent_site_here(frame);
+	__atomic_store_n(&entry.place[1], (entry.second & ~(uint64_t)HSNAP_MAX_SITE) | site, __ATOMIC_RELAXED);
+	hsnap_agent_registry_let_go(&entry);
+	return block;
+}
+
 static inline void drop(struct hsnap_agent_entry *entry)
 {
 	struct hsnap_wire_counters *counters = slot();

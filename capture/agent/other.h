@@ -25,6 +25,8 @@ void hsnap_agent_other_free(void *block);
 void *hsnap_agent_other_new(size_t size, size_t alignment, const uintptr_t *frame);
 /* Put a block that was handed out in the registry (NULL: nothing to do); returns it. */
 void *hsnap_agent_enter(void *block, size_t size, const uintptr_t *frame);
+/* The same of one that the allocator may have asked its own malloc for: then who called it is put right. */
+void *hsnap_agent_enter_for(void *block, size_t size, const uintptr_t *frame);
 /* Take out one that is about to be given back. */
 void hsnap_agent_withdraw(void *block);
 

@@ -60,6 +60,10 @@ static void say_partial(struct reader *reader, bool counters)
 	else if (reader->dir.beside[0])
 		n = snprintf(heap->partial, sizeof(heap->partial), "the program calls %.63s, too: such blocks are not listed",
 			     reader->dir.beside);
+	else if (reader->registry_twice || reader->dir.unknown_frees)
+		n = snprintf(heap->partial, sizeof(heap->partial), "the agent did not see %llu blocks that were freed, nor that %llu were "
+			     "freed: the program goes round it", (unsigned long long)reader->dir.unknown_frees,
+			     (unsigned long long)reader->registry_twice);
 	else if (!counters)
 		n = snprintf(heap->partial, sizeof(heap->partial), "not all counters of the agent could be read");
 	else if (reader->dir.stacks_lost)

@@ -60,6 +60,7 @@ struct reader {
 	uint32_t main_arena; /* index into heap->arenas */
 	uint64_t steps;      /* left to try where chunks begin: a hostile heap leads on and on from everywhere */
 	uint64_t registry_gone; /* blocks of the registry where there is no such memory */
+	uint64_t registry_twice; /* … where there is another one */
 	uint64_t large_gone; /* large blocks on record where there is no such memory */
 };
 

@@ -4,9 +4,9 @@
  *
  * Of the allocator itself nothing is walked.  Its memory is no place for roots: what lies there and in no
  * live block is dead.  Which memory that is, its own maps say where it is one that is known
- * (capture/alloc/foreign); of any, the pages of its blocks are, and what lies between two of them that
- * are not far apart in one mapping.  Its variables are roots, but for its lists of blocks: a program may have left
- * something there, and handed-out blocks are in none of the others.
+ * (capture/alloc/foreign); of any, the pages of its blocks are.  More is not taken: the program's own memory may lie
+ * between, and what that holds is no leak.  Its variables are roots, but for its lists of blocks: a program may have
+ * left something there, and handed-out blocks are in none of the others.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,6 @@
 #include "snapshot/base/cleanup.h"
 
 #define PAGE ((uint64_t)4096)
-#define MOST_BETWEEN ((uint64_t)2 << 20) /* of one extent: jemalloc and mimalloc take memory by 2 and 4 MiB */
 
 /* ---- blocks ---- */
 
@@ -30,22 +29,32 @@ static uint64_t room_for(uint64_t requested)
 	return (requested + step - 1) & ~(step - 1);
 }
 
+/* Where the mappings end that go on from an address without a gap, `limit` at most; the address itself: there is none. */
+static uint64_t mapped_until(const struct reader *reader, uint64_t address, uint64_t limit)
+{
+	const struct hsnap_mapping *mapping = hsnap_target_mapping(reader->target, address);
+	const struct hsnap_mapping *last = reader->target->mappings.items + reader->target->mappings.num;
+	uint64_t end = address;
+	for (; mapping && mapping < last && mapping->start <= end && end < limit; mapping++)
+		end = mapping->end;
+	return end < limit ? end : limit;
+}
+
 /* false: out of memory */
 static bool add_block(struct reader *reader, const struct entry *entry, uint64_t next)
 {
-	const struct hsnap_mapping *mapping = hsnap_target_mapping(reader->target, entry->address);
-	uint64_t room = room_for(entry->requested), requested = entry->requested;
-	if (!mapping || !hsnap_target_mapping(reader->target, entry->address + (requested ? requested - 1 : 0))) {
+	uint64_t requested = entry->requested, room = room_for(requested), most = next - entry->address;
+	uint64_t end = mapped_until(reader, entry->address, entry->address + (room < most ? room : most));
+	if (end == entry->address || (end < next && end - entry->address < requested)) {
 		/* A block that realloc has just unmapped is not missing. */
 		reader->registry_gone += entry->state == HSNAP_ENTRY_LIVE;
 		return true;
 	}
-	if (room > next - entry->address)
-		room = next - entry->address;
-	if (entry->address + room > mapping->end && entry->address + requested <= mapping->end)
-		room = mapping->end - entry->address;
+	reader->registry_twice += entry->state == HSNAP_ENTRY_LIVE && requested > most;
+	room = end - entry->address;
+	requested = requested < room ? requested : room;
 	struct hsnap_block block = {
-		.address = entry->address, .usable = room, .requested = requested < room ? requested : room, .stack = entry->site,
+		.address = entry->address, .usable = room, .requested = requested, .stack = entry->site,
 		.epoch = hsnap_reader_epoch(entry->epoch),
 	};
 	reader->recorded++;
@@ -57,15 +66,16 @@ static bool add_block(struct reader *reader, const struct entry *entry, uint64_t
 }
 
 /* An address has one live entry; another one is a moment's: of a block in the hands of realloc, whose memory is
- * another's already, or of one on its way to another segment. */
+ * another's already, or of one on its way to another segment.  More than one live one, or one that reaches into the next:
+ * the former was freed behind the agent's back. */
 static bool add_blocks(struct reader *reader, const struct entries *entries)
 {
 	size_t next;
 	for (size_t i = 0; i < entries->num; i = next) {
 		const struct entry *entry = &entries->items[i];
 		next = i + 1;
-		while (next < entries->num && entries->items[next].address == entry->address)
-			next++;
+		for (; next < entries->num && entries->items[next].address == entry->address; next++)
+			reader->registry_twice += entries->items[next].state == HSNAP_ENTRY_LIVE;
 		uint64_t end = next < entries->num ? entries->items[next].address : UINT64_MAX;
 		bool moving = entry->state != HSNAP_ENTRY_LIVE && entry->requested > end - entry->address;
 		if (!moving && !add_block(reader, entry, end))
@@ -76,25 +86,28 @@ static bool add_blocks(struct reader *reader, const struct entries *entries)
 
 /* ---- its memory ---- */
 
+/* The pages of the blocks; of an allocator that has its memory in a module's data, no more than the blocks. */
 static bool add_regions(struct reader *reader)
 {
 	struct hsnap_heap *heap = reader->heap;
-	const struct hsnap_mapping *before = NULL;
 	struct hsnap_region region = { 0 };
 	for (size_t i = 0; i < heap->blocks.num; i++) {
 		const struct hsnap_block *block = &heap->blocks.items[i];
 		const struct hsnap_mapping *mapping = hsnap_target_mapping(reader->target, block->address);
-		uint64_t start = block->address & ~(PAGE - 1), end = (block->address + block->usable + PAGE - 1) & ~(PAGE - 1);
-		if (mapping == before && start <= region.end + MOST_BETWEEN) {
+		uint64_t start = block->address, end = start + block->usable;
+		if (mapping && !mapping->module) {
+			start &= ~(PAGE - 1);
+			end = (end + PAGE - 1) & ~(PAGE - 1);
+		}
+		if (start <= region.end) {
 			region.end = end > region.end ? end : region.end;
 			continue;
 		}
-		if (before && !hsnap_vec_push(&heap->regions, region))
+		if (region.end && !hsnap_vec_push(&heap->regions, region))
 			return false;
 		region = (struct hsnap_region){ start, end };
-		before = mapping;
 	}
-	return !before || hsnap_vec_push(&heap->regions, region);
+	return !region.end || hsnap_vec_push(&heap->regions, region);
 }
 
 enum hsnap_code hsnap_reader_registry(struct reader *reader, struct hsnap_error *err)

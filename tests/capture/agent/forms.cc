@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// forms.cc - every standard form of operator new and delete; says what is live, and stops.
+// forms.cc ["C++, no failures"] - every standard form of operator new and delete; says what is live, and stops.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -109,11 +109,12 @@ struct Node {
 	std::function<int()> call;
 };
 
-int main()
+int main(int argc, char **argv)
 {
 	char line[64];
 	out = memfd_create("truth", 0);
-	failures();
+	if (argc < 2 || std::string(argv[1]) != "C++, no failures")
+		failures();
 	static std::unordered_map<int, std::shared_ptr<Node>> map;
 	for (int i = 0; i < 2000; i++) {
 		auto node = std::make_shared<Node>();

@@ -4,8 +4,9 @@
  * tables, and the records of blocks.
  *
  * Input: one byte of flags (1: the symbol is found by the older hash table, 2: smaller heaps, 4: the main arena has
- * pieces, 8: the program has named pools and roots), one for the version of glibc, then changes of 8 bytes each: stretch of memory and what to do (1), spare (1),
- * place in it in words (2), value (4).  A record can be written with its check right, which is hit by chance in one of a
+ * pieces, 8: the program has named pools and roots, 16: its blocks are another allocator's, in the registry), one for the
+ * version of glibc, then changes of 8 bytes each: stretch of memory and what to do (1), spare (1), place in it in words
+ * (2), value (4).  A record can be written with its check right, which is hit by chance in one of a
  * million.  Holds: the walk ends; blocks, free chunks and regions are in order and apart; each stack is there;
  * what the program says of its pools makes blocks that lie in memory.
  */
@@ -183,6 +184,29 @@ static void fill_pools(const struct ptm *ptm)
 	segments_there[0] = 3;
 }
 
+static size_t num_registered;
+
+/* The blocks as another allocator's.  Where an entry stands only the agent cares. */
+static void fill_registry(const struct ptm *ptm)
+{
+	for (unsigned i = 0; i < ptm->num_blocks && i < HSNAP_REGISTRY_ENTRIES - 16; i++) {
+		const struct ptm_block *block = &ptm->blocks[i];
+		uint64_t *entry = tables.registry[i % 2][16 + i];
+		if (block->what != 'l')
+			continue;
+		num_registered++;
+		add_entry(entry, HSNAP_KIND_BLOCK, block->address, block->usable - 3, i % 4 ? i % 4 : TAGGED_UNIT);
+		if (i % 7 == 3)
+			entry[0] |= (uint64_t)HSNAP_ENTRY_HELD << HSNAP_ADDRESS_BITS;
+	}
+	module.directory.allocator = HSNAP_ALLOCATOR_OTHER;
+	module.directory.other_malloc = CODE + 64;
+	module.directory.registry_exists = REGISTRY;
+	module.directory.registry_bases[0] = TABLES + offsetof(struct tables, registry);
+	module.directory.registry_bases[1] = TABLES + offsetof(struct tables, registry);
+	segments_there[0] = 3;
+}
+
 static void fill_directory(unsigned flags, uint64_t minor)
 {
 	module.directory = (struct hsnap_wire_directory){
@@ -258,8 +282,8 @@ static struct hsnap_target *make_target(const struct ptm *ptm, unsigned flags)
 		hsnap_image_add(target, TABLES, &tables, sizeof(tables), HSNAP_PROT_READ | HSNAP_PROT_WRITE, "") &&
 		hsnap_image_add(target, CODE, NULL, CODE_SIZE, HSNAP_PROT_READ | HSNAP_PROT_EXEC, "") &&
 		(!(flags & 4) || hsnap_image_add(target, PIECES, pieces, sizeof(pieces), HSNAP_PROT_READ | HSNAP_PROT_WRITE, "")) &&
-		(!(flags & 8) || (hsnap_image_add(target, POOLS, NULL, POOLS_SIZE, HSNAP_PROT_READ | HSNAP_PROT_WRITE, "") &&
-				  hsnap_image_add(target, REGISTRY, segments_there, sizeof(segments_there), HSNAP_PROT_READ, ""))) &&
+		(!(flags & 8) || hsnap_image_add(target, POOLS, NULL, POOLS_SIZE, HSNAP_PROT_READ | HSNAP_PROT_WRITE, "")) &&
+		(!(flags & 24) || hsnap_image_add(target, REGISTRY, segments_there, sizeof(segments_there), HSNAP_PROT_READ, "")) &&
 		hsnap_image_add_module(target, &agent));
 	return target;
 }
@@ -291,6 +315,8 @@ static void check_pools(const struct hsnap_heap *heap)
 static bool is_all(const struct hsnap_heap *heap, unsigned flags)
 {
 	if (!heap->found_room || heap->stacks.num < 2 || heap->tags.num != 2)
+		return false;
+	if (flags & 16 && (heap->partial[0] || (!(flags & 8) && heap->blocks.num != num_registered)))
 		return false;
 	return !(flags & 8) || (heap->num_objects == 5 && heap->object_bytes == 100 + 300 + 100 + 80 + 10 && heap->named_roots.num == 2 &&
 				heap->num_slabs == 2 && heap->rests.num >= 2 && !heap->objects_gone);
@@ -333,6 +359,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct hsnap_heap heap;
 	struct hsnap_error err;
 	struct ptm ptm;
+	num_registered = 0;
 	if (size < 2 || size > 4096)
 		return 0;
 	unsigned which = bytes[1] % (sizeof(layouts) / sizeof(*layouts));
@@ -342,6 +369,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	fill_tables(&ptm, bytes[0]);
 	if (bytes[0] & 8)
 		fill_pools(&ptm);
+	if (bytes[0] & 16)
+		fill_registry(&ptm);
 	add_records(&ptm);
 	for (size_t at = 2; at + 8 <= size; at += 8)
 		change(&ptm, bytes + at);

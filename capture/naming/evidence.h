@@ -25,10 +25,10 @@ struct hsnap_root_area {
 
 /* A single word that is a root and lies in no memory of the copy. */
 struct hsnap_root_value {
-	enum hsnap_root_kind kind; /* REGISTER or KERNEL */
+	enum hsnap_root_kind kind; /* REGISTER, KERNEL, or HANDLE: a block that the program names */
 	uint64_t value;
 	uint32_t thread;
-	hsnap_string name; /* "rbx", "epoll 5 (fd 7)", "timer 2" */
+	hsnap_string name; /* "rbx", "epoll 5 (fd 7)", "timer 2"; the program's word */
 };
 
 /* One frame of one thread, unwound by call-frame information. */

@@ -243,7 +243,7 @@ static void cut_stretch(struct finder *finder, const struct hsnap_root *rest, ui
 		struct hsnap_segment segment = { .address = place->address, .size = place->size,
 						 .type = place->type, .whole = place->whole, .into = place->into,
 						 .variable = place->variable, .root = place->root };
-		if (rest->kind == HSNAP_ROOT_OTHER && rest->name) { /* what the program calls it is its name */
+		if (rest->kind == HSNAP_ROOT_HANDLE) { /* what the program calls it is its name */
 			segment.root = *rest;
 			segment.variable = 0;
 		}
@@ -364,11 +364,14 @@ static void cut_areas(struct finder *finder)
 	}
 }
 
-static void add_values(struct finder *finder)
+/* What the program says itself comes first: of paths that are alike the first one is told. */
+static void add_values(struct finder *finder, bool program)
 {
 	const struct hsnap_roots *roots = finder->work->roots;
 	for (size_t i = 0; i < roots->values.num; i++) {
 		const struct hsnap_root_value *value = &roots->values.items[i];
+		if ((value->kind == HSNAP_ROOT_HANDLE) != program)
+			continue;
 		struct hsnap_segment segment = {
 			.value = value->value,
 			.root = {
@@ -393,8 +396,9 @@ enum hsnap_code hsnap_find_segments(struct hsnap_work *work, struct hsnap_error 
 		if (finder.places.num)
 			qsort(finder.places.items, finder.places.num, sizeof(*finder.places.items), compare_places);
 	}
+	add_values(&finder, true);
 	cut_areas(&finder);
-	add_values(&finder);
+	add_values(&finder, false);
 	hsnap_vec_deinit(&finder.places);
 	free(finder.thread_names);
 	return finder.failed ? hsnap_no_memory(err) : HSNAP_OK;

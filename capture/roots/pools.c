@@ -14,7 +14,7 @@ static uint64_t add_block(struct hsnap_root_finder *finder, const struct hsnap_n
 	if (found == SIZE_MAX)
 		return at;
 	const struct hsnap_block *block = &finder->heap->blocks.items[found];
-	struct hsnap_root_value value = { .kind = HSNAP_ROOT_OTHER, .value = at };
+	struct hsnap_root_value value = { .kind = HSNAP_ROOT_HANDLE, .value = at };
 	value.name = hsnap_strings_add(&finder->roots->strings, hsnap_str(&finder->heap->texts, root->name));
 	if (value.name == HSNAP_NO_STRING || !hsnap_vec_push(&finder->roots->values, value))
 		finder->no_memory = true;
@@ -28,7 +28,7 @@ void hsnap_roots_of_program(struct hsnap_root_finder *finder)
 	uint64_t end = 0;
 	for (size_t i = 0; i < heap->named_roots.num; i++) {
 		const struct hsnap_named_root *root = &heap->named_roots.items[i];
-		struct hsnap_root_place place = { .kind = HSNAP_ROOT_OTHER, .name = hsnap_str(&heap->texts, root->name) };
+		struct hsnap_root_place place = { .kind = HSNAP_ROOT_HANDLE, .name = hsnap_str(&heap->texts, root->name) };
 		uint64_t at = add_block(finder, root, root->start);
 		at = at < end ? end : at;
 		if (at < root->end)

@@ -48,7 +48,7 @@ enum hsnap_root_kind {
 	HSNAP_ROOT_GLOBAL,       /* a variable with external linkage */
 	HSNAP_ROOT_STATIC,       /* one with internal linkage, or inside a function; also unnamed module data */
 	HSNAP_ROOT_THREAD_LOCAL,
-	HSNAP_ROOT_HANDLE,       /* a runtime's handle */
+	HSNAP_ROOT_HANDLE,       /* a runtime's handle; what the program itself names (heapsnap.h) */
 	HSNAP_ROOT_STACK,
 	HSNAP_ROOT_REGISTER,
 	HSNAP_ROOT_KERNEL,       /* epoll user data, timer values */

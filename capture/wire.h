@@ -275,6 +275,7 @@ struct hsnap_wire_directory {
 	char aside[128];        /* why the agent stood aside, or whose malloc it is: text, NUL-terminated */
 	char beside[64];        /* a function that goes round the agent and that the program calls; "" = none */
 	uint64_t other_malloc;  /* HSNAP_ALLOCATOR_OTHER: address of that one's malloc */
+	uint64_t rooms_asked;   /* … the program asks how large its blocks are: it may use more than it asked for */
 
 	uint64_t brk_start, brk_end; /* where main-arena chunks were seen in the brk area; 0: nowhere */
 	uint64_t heap_bits;     /* address of HSNAP_HEAP_WORDS words */

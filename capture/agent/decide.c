@@ -270,27 +270,41 @@ static bool is_around(const char *name)
 	return about;
 }
 
-/* One that this module calls, by its relocations, and the allocator has; or NULL. */
-static const char *called_in(const struct link_map *module, const struct link_map *other)
+/* By which the program may learn the room of a block. */
+static bool tells_room(const char *name)
+{
+	static const char *const names[] = {
+		"nallocx", "sallocx", "xallocx", "tc_malloc_size", "tc_nallocx", "mi_usable_size", "mi_malloc_size",
+		"mi_malloc_usable_size", "mi_good_size", "mi_malloc_good_size", "je_malloc_usable_size", "malloc_size",
+		"malloc_good_size", "MallocExtension_GetAllocatedSize", "MallocExtension_GetEstimatedAllocatedSize",
+	};
+	for (size_t i = 0; i < NUM(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* One such that this module calls, by its relocations, and the allocator has; or NULL. */
+static const char *called_in(const struct link_map *module, const struct link_map *other, bool (*is_such)(const char *))
 {
 	struct symbols s = symbols_of(module);
 	for (unsigned t = 0; t < NUM(s.relocations) && s.table && s.strings; t++) {
 		for (size_t i = 0; s.relocations[t] && i < s.relocation_bytes[t] / sizeof(ElfW(Rela)); i++) {
 			const ElfW(Sym) *symbol = &s.table[ELF64_R_SYM(s.relocations[t][i].r_info)];
 			const char *name = s.strings + symbol->st_name;
-			if (symbol != s.table && symbol->st_shndx == SHN_UNDEF && is_around(name) && find(other, name))
+			if (symbol != s.table && symbol->st_shndx == SHN_UNDEF && is_such(name) && find(other, name))
 				return name;
 		}
 	}
 	return NULL;
 }
 
-static const char *goes_round(const struct link_map *other)
+static const char *called(const struct link_map *other, bool (*is_such)(const char *))
 {
 	const char *name = NULL;
 	for (const struct link_map *module = _r_debug.r_map; module && !name; module = module->l_next)
 		if (module != other && !is_loader(module))
-			name = called_in(module, other);
+			name = called_in(module, other, is_such);
 	return name;
 }
 
@@ -381,7 +395,8 @@ enum hsnap_agent_mode hsnap_agent_decide(void)
 	dir->allocator = allocators[mode];
 	if (mode == HSNAP_MODE_OTHER) {
 		dir->other_malloc = (uintptr_t)hsnap_agent_next.malloc;
-		say_beside(goes_round(other));
+		say_beside(called(other, is_around));
+		dir->rooms_asked = called(other, tells_room) != NULL;
 	}
 	__atomic_store_n(&hsnap_agent.mode, (uint8_t)mode, __ATOMIC_RELEASE);
 	if (mode != HSNAP_MODE_ASIDE)

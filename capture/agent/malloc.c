@@ -154,6 +154,6 @@ EXPORTED void *pvalloc(size_t size)
 EXPORTED size_t malloc_usable_size(void *block)
 {
 	if (UNLIKELY(!hsnap_agent_records()))
-		return hsnap_agent_next.usable(block);
+		return hsnap_agent_other_usable(block);
 	return block ? hsnap_agent_usable(block) : 0;
 }

@@ -91,6 +91,14 @@ void hsnap_agent_other_free(void *block)
 	hsnap_agent_next.free(block);
 }
 
+size_t hsnap_agent_other_usable(void *block)
+{
+	uint64_t *asked = &hsnap_agent_directory.rooms_asked;
+	if (UNLIKELY(!__atomic_load_n(asked, __ATOMIC_RELAXED)))
+		__atomic_store_n(asked, 1, __ATOMIC_RELAXED);
+	return hsnap_agent_next.usable(block);
+}
+
 /* ---- what hands out ---- */
 
 /* CALL is the allocator's; whatever of ours it calls is not recorded. */

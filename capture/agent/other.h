@@ -20,6 +20,7 @@ int hsnap_agent_other_posix_memalign(void **ret, size_t alignment, size_t size, 
 void *hsnap_agent_other_valloc(size_t size, const uintptr_t *frame);
 void *hsnap_agent_other_pvalloc(size_t size, const uintptr_t *frame);
 void hsnap_agent_other_free(void *block);
+size_t hsnap_agent_other_usable(void *block);
 
 /* For operator new: NULL where it is to be handed on, or memory is short. */
 void *hsnap_agent_other_new(size_t size, size_t alignment, const uintptr_t *frame);

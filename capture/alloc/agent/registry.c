@@ -19,9 +19,12 @@
 /* ---- blocks ---- */
 
 /* What the allocator gives for that, at most: the size classes of jemalloc, four to a doubling, of which
- * the others' are finer.  A program that asks for the usable size may use all of it. */
-static uint64_t room_for(uint64_t requested)
+ * the others' are finer.  A program that asks for the usable size may use all of it; of others what lies behind the
+ * block is its neighbour's, which may be free and remember anything. */
+static uint64_t room_for(const struct reader *reader, uint64_t requested)
 {
+	if (!reader->dir.rooms_asked)
+		return requested ? requested : 1;
 	if (requested <= 16)
 		return requested <= 8 ? 8 : 16;
 	unsigned magnitude = 63u - (unsigned)__builtin_clzll(requested - 1);
@@ -43,7 +46,7 @@ static uint64_t mapped_until(const struct reader *reader, uint64_t address, uint
 /* false: out of memory */
 static bool add_block(struct reader *reader, const struct entry *entry, uint64_t next)
 {
-	uint64_t requested = entry->requested, room = room_for(requested), most = next - entry->address;
+	uint64_t requested = entry->requested, room = room_for(reader, requested), most = next - entry->address;
 	uint64_t end = mapped_until(reader, entry->address, entry->address + (room < most ? room : most));
 	if (end == entry->address || (end < next && end - entry->address < requested)) {
 		/* A block that realloc has just unmapped is not missing. */

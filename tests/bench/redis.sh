@@ -1,27 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# redis.sh AGENT [PAIRS] - what the agent costs redis-server: as it is packaged (Debian's is linked to jemalloc), and on glibc's malloc.
+# redis.sh AGENT [PAIRS [DEPTH]] - what the agent costs redis-server: as it is packaged (Debian's is linked to jemalloc), and on glibc's malloc.
 #
 # Each pair is a server without and one with the agent, the order changing from pair to pair, filled with 200,000 keys and asked by
-# redis-benchmark: 50 clients, each 16 requests at a time, so that the server is what is waited for; SET and GET of 64 bytes at random.
+# redis-benchmark: 50 clients, each DEPTH requests at a time (16, so that the server is what is waited for); SET and GET of 64 bytes at random.
 # Printed are medians of all pairs: requests per second, the 99th percentile in ms, the server's processor time a request in µs, each without
 # and with the agent; and by how much fewer requests are served, of the pairs the median, the least and the greatest.
 set -eu
-agent=$(realpath "${1:?the agent}") pairs=${2:-7}
+agent=$(realpath "${1:?the agent}") pairs=${2:-7} depth=${3:-16}
 libc=$(ldd /bin/sh | awk '$1 == "libc.so.6" { print $3 }')
 command -v redis-server >/dev/null && command -v redis-benchmark >/dev/null || { echo "redis.sh: needs redis-server and redis-benchmark" >&2; exit 1; }
 work=$(mktemp -d)
 server=
 trap 'kill -9 $server 2>/dev/null; rm -rf "$work"' EXIT
 ticks=$(getconf CLK_TCK)
-requests=1000000
+requests=$((60000 * (depth + 1)))
 
 cpu() { awk '{ print $14 + $15 }' "/proc/$server/stat"; }
 
 # ask WHAT - "rps p99 µs"
 ask() {
 	ask_before=$(cpu)
-	redis-benchmark -s "$work/s" -t "$1" -n $requests -c 50 -P 16 -d 64 -r 200000 --csv 2>/dev/null | tail -1 |
+	redis-benchmark -s "$work/s" -t "$1" -n $requests -c 50 -P $depth -d 64 -r 200000 --csv 2>/dev/null | tail -1 |
 		tr -d '"' | awk -F, '{ printf "%s %s ", $2, $7 }'
 	awk -v before="$ask_before" -v after="$(cpu)" -v each=$((requests * ticks)) 'BEGIN { printf "%.3f\n", (after - before) * 1e6 / each }'
 }

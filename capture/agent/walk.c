@@ -89,22 +89,56 @@ static bool find_module(uintptr_t pc, struct hsnap_unwind_module *ret)
 
 /* ---- the table of rules ---- */
 
-/* pc >> 15: 32 bits | CFA offset 16 | 0 | frame pointer's place below the CFA 11 | 0 | kind 2.  The rest
- * of the PC is in the place of the entry.  The bits of `kind` are such that nothing is asked twice. */
+/* pc >> 15: 32 bits | CFA offset 16 | 0 | pc's last bits 2 | frame pointer's place below the CFA 11 | 0 | kind 2.  The rest
+ * of the PC is in the place of the entry, but for those two: where its place is taken, it stands in one of the three
+ * next to that, of the same cache line.  Two calls that a loop makes in turn would else each cost a search, every time.
+ * The bits of `kind` are such that nothing is asked twice. */
 #define CACHE_BITS 15
 #define KIND_FRAME 1u   /* the CFA is found from the frame pointer, else from the stack pointer */
 #define KIND_SPECIAL 2u /* stop; with KIND_FRAME: the CFA is the word below the frame pointer */
 #define SAVED_MASK 0x7f8u
+#define LOW_SHIFT 11
+#define WAYS 4u
+#define OF_PC ((uint64_t)UINT32_MAX << 32 | (uint64_t)(WAYS - 1) << LOW_SHIFT)
 #define FRAME_RULE (16u << 16 | 16u | KIND_FRAME) /* push rbp; mov rbp, rsp */
-static uint64_t cache[1u << CACHE_BITS];
+static uint64_t cache[1u << CACHE_BITS] __attribute__((aligned(WAYS * 8)));
 
-static inline uint64_t *cache_place(uintptr_t pc)
+/* Addresses that differ in the same bits of both halves are common: code is laid out so. */
+static inline size_t cache_place(uintptr_t pc)
 {
-	return &cache[(pc ^ pc >> CACHE_BITS) & ((1u << CACHE_BITS) - 1)];
+	return (pc ^ (pc >> CACHE_BITS) * 0x9e3779b97f4a7c15 >> (64 - CACHE_BITS)) & ((1u << CACHE_BITS) - 1);
+}
+
+static inline uint64_t tag_of(uintptr_t pc)
+{
+	return (uint64_t)(pc >> CACHE_BITS) << 32 | (pc & (WAYS - 1)) << LOW_SHIFT;
+}
+
+static inline bool is_of(uint64_t entry, uintptr_t pc)
+{
+	return !((entry ^ tag_of(pc)) & OF_PC) && !(pc >> (32 + CACHE_BITS));
+}
+
+/* Where it stands, in the set of its place, or where it may be entered. */
+static uint64_t *find_place(uintptr_t pc)
+{
+	size_t place = cache_place(pc);
+	uint64_t *empty = NULL;
+	for (size_t way = 0; way < WAYS; way++) {
+		uint64_t entry = __atomic_load_n(&cache[place ^ way], __ATOMIC_RELAXED);
+		if (is_of(entry, pc))
+			return &cache[place ^ way];
+		if (!entry && !empty)
+			empty = &cache[place ^ way];
+	}
+	return empty ? empty : &cache[place];
 }
 
 static __attribute__((noinline)) uint32_t find_rule(uintptr_t pc)
 {
+	uint64_t *place = find_place(pc), entry = __atomic_load_n(place, __ATOMIC_RELAXED);
+	if (is_of(entry, pc))
+		return (uint32_t)(entry & ~OF_PC);
 	struct hsnap_unwind_module module;
 	struct hsnap_small_rule rule = { .kind = HSNAP_SMALL_STOP };
 	if (find_module(pc - 1, &module)) {
@@ -116,14 +150,14 @@ static __attribute__((noinline)) uint32_t find_rule(uintptr_t pc)
 		[HSNAP_SMALL_DEREF] = KIND_SPECIAL | KIND_FRAME,
 	};
 	uint32_t word = kinds[rule.kind] | (uint32_t)rule.frame_words << 3 | rule.cfa_offset << 16;
-	__atomic_store_n(cache_place(pc), (uint64_t)(pc >> CACHE_BITS) << 32 | word, __ATOMIC_RELAXED);
+	__atomic_store_n(place, tag_of(pc) | word, __ATOMIC_RELAXED);
 	return word;
 }
 
 static inline uint32_t rule_of(uintptr_t pc)
 {
-	uint64_t entry = __atomic_load_n(cache_place(pc), __ATOMIC_RELAXED);
-	return LIKELY(entry >> 32 == pc >> CACHE_BITS) ? (uint32_t)entry : find_rule(pc);
+	uint64_t entry = __atomic_load_n(&cache[cache_place(pc)], __ATOMIC_RELAXED);
+	return LIKELY(is_of(entry, pc)) ? (uint32_t)(entry & ~OF_PC) : find_rule(pc);
 }
 
 void hsnap_agent_forget_rules(void)

@@ -103,7 +103,10 @@ else
 	comes_at TERM "hearing the reader" recvfrom 5
 	comes_at HUP "writing" write 2
 	for way in "--freeze copy" "--freeze precopy" "--freeze clone"; do
-		comes_at INT "copying" pread64 300
+		case $way in
+		*clone) comes_at INT "copying" pread64 100 ;;
+		*) comes_at INT "copying" process_vm_readv 1 ;;
+		esac
 		comes_at INT "writing" write 3
 	done
 	way=

@@ -134,7 +134,7 @@ static bool is_loaded(int pid, const char *library)
 	bool found = false;
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	FILE *maps = fopen(path, "r");
-	cr_assert(maps);
+	cr_assert(maps, "%s cannot be opened: %m", path);
 	while (fgets(line, sizeof(line), maps))
 		found |= strstr(line, library) != NULL;
 	fclose(maps);

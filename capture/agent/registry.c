@@ -20,8 +20,8 @@
 #define LINE_ENTRIES 4u /* of a cache line */
 #define LINES (HSNAP_REGISTRY_ENTRIES / LINE_ENTRIES)
 /* An entry stands within so many lines, circularly, of where it hashes to: enough to fill a segment to
- * four fifths before it splits. */
-#define WINDOW 16u
+ * four fifths before it splits, and mostly in the first. */
+#define WINDOW 8u
 #define STATE(state) ((uint64_t)(state) << HSNAP_ADDRESS_BITS)
 #define KEY_AND_STATE (((uint64_t)1 << HSNAP_KEY_BITS) - 1)
 
@@ -34,8 +34,9 @@ static uint64_t growths, done_growths;
 
 /* ---- places ---- */
 
-/* Where an address belongs: blocks of 256 bytes of memory stand together, next to each other as they
- * are, for those who allocate and free one after the other. */
+/* Where an address belongs: 256 bytes of memory in one segment, so in one page, for those who allocate and free one
+ * after the other; and 32 bytes in one line: more together would fill lines at a stroke, and what belongs there too would
+ * stand elsewhere. */
 struct spot {
 	uint32_t hash; /* its low bits are the segment's number */
 	uint32_t line;
@@ -44,8 +45,8 @@ struct spot {
 static inline struct spot spot_of(uint64_t key)
 {
 	uint64_t product = (key >> 8) * 0x9e3779b97f4a7c15ull;
-	uint32_t hash = (uint32_t)(product ^ product >> 32);
-	return (struct spot){ hash, ((hash >> 26) + (key >> 6 & 3)) % LINES };
+	_Static_assert(LINES == 1u << 6, "bits of a line's number");
+	return (struct spot){ (uint32_t)(product ^ product >> 32), (uint32_t)((key >> 5) * 0xd6e8feb86659fd93ull >> 58) };
 }
 
 static inline bool is_key(uint64_t key)
@@ -71,8 +72,11 @@ static inline uint32_t parent_of(uint32_t segment)
 
 static inline uint32_t segment_of(struct spot spot)
 {
-	uint32_t segment = spot.hash & ((1u << __atomic_load_n(&depth, __ATOMIC_ACQUIRE)) - 1);
-	while (!is_there(segment))
+	uint32_t most = (1u << __atomic_load_n(&depth, __ATOMIC_ACQUIRE)) - 1, segment = spot.hash & most;
+	/* Some have split and some not yet, at random: no branch foretells which. */
+	uint32_t split = (uint32_t)(__atomic_load_n(&exists[segment / 64], __ATOMIC_ACQUIRE) >> segment % 64 & 1);
+	segment &= most >> 1 | -split;
+	while (UNLIKELY(!is_there(segment)))
 		segment = parent_of(segment);
 	return segment;
 }
@@ -113,18 +117,30 @@ static bool make_room(unsigned bits)
 
 /* ---- entries ---- */
 
+static inline unsigned match(const uint64_t *line, unsigned e, uint64_t mask, uint64_t wanted)
+{
+	return (unsigned)((__atomic_load_n(&line[2 * e], __ATOMIC_RELAXED) & mask) == wanted) << e;
+}
+
+/* Which entries of a line are so, a bit each: all are looked at, since no branch foretells which it is. */
+static inline unsigned matches(const uint64_t *line, uint64_t mask, uint64_t wanted)
+{
+	_Static_assert(LINE_ENTRIES == 4, "what is looked at");
+	return match(line, 0, mask, wanted) | match(line, 1, mask, wanted) | match(line, 2, mask, wanted) |
+	       match(line, 3, mask, wanted);
+}
+
 /* An empty place, claimed; NULL: no room near where it belongs. */
 static inline uint64_t *claim(uint32_t segment, struct spot spot)
 {
 	uint64_t *entries = entries_of(segment);
 	for (unsigned i = 0; entries && i < WINDOW; i++) {
 		uint64_t *line = line_at(entries, spot, i);
-		for (unsigned e = 0; e < 2 * LINE_ENTRIES; e += 2) {
-			uint64_t empty = 0;
-			if (!__atomic_load_n(&line[e], __ATOMIC_RELAXED) &&
-			    __atomic_compare_exchange_n(&line[e], &empty, HSNAP_REGISTRY_BUSY, false, __ATOMIC_ACQUIRE,
+		for (unsigned found = matches(line, UINT64_MAX, 0); found; found &= found - 1) {
+			uint64_t *place = &line[2 * __builtin_ctz(found)], empty = 0;
+			if (__atomic_compare_exchange_n(place, &empty, HSNAP_REGISTRY_BUSY, false, __ATOMIC_ACQUIRE,
 							__ATOMIC_RELAXED))
-				return &line[e];
+				return place;
 		}
 	}
 	return NULL;
@@ -134,18 +150,16 @@ static inline uint64_t *claim(uint32_t segment, struct spot spot)
 static inline bool look(uint32_t segment, struct spot spot, uint64_t key, uint64_t also,
 			struct hsnap_agent_entry *ret)
 {
-	uint64_t *entries = entries_of(segment);
+	uint64_t *entries = entries_of(segment), mask = KEY_AND_STATE & ~also;
 	for (unsigned i = 0; entries && i < WINDOW; i++) {
 		uint64_t *line = line_at(entries, spot, i);
-		for (unsigned e = 0; e < 2 * LINE_ENTRIES; e += 2) {
-			uint64_t word = __atomic_load_n(&line[e], __ATOMIC_ACQUIRE);
-			if ((word & KEY_AND_STATE & ~also) == key) {
-				*ret = (struct hsnap_agent_entry){
-					&line[e], word, __atomic_load_n(&line[e + 1], __ATOMIC_ACQUIRE),
-				};
-				return true;
-			}
-		}
+		unsigned found = matches(line, mask, key);
+		if (!found)
+			continue;
+		uint64_t *place = &line[2 * __builtin_ctz(found)], word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+		*ret = (struct hsnap_agent_entry){ place, word, __atomic_load_n(&place[1], __ATOMIC_ACQUIRE) };
+		if (LIKELY((word & mask) == key))
+			return true;
 	}
 	return false;
 }

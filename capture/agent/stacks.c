@@ -241,7 +241,7 @@ static inline bool on_stack(struct hsnap_agent_thread *self, uintptr_t frame)
 /* Where the last walk from this frame by this caller is kept. */
 static inline unsigned way_of(const uintptr_t *frame)
 {
-	return (unsigned)((frame[1] + ((uintptr_t)frame << 20)) * 0x9e3779b97f4a7c15 >> 61) % HSNAP_WALKS;
+	return (unsigned)((frame[1] + ((uintptr_t)frame << 20)) * 0x9e3779b97f4a7c15 >> 60) % HSNAP_WALKS;
 }
 
 static __attribute__((noinline)) uint32_t site_of_new_stack(struct hsnap_agent_walks *walks, const uintptr_t *frame,
@@ -251,7 +251,9 @@ static __attribute__((noinline)) uint32_t site_of_new_stack(struct hsnap_agent_w
 	__asm__ volatile("" ::: "memory");
 	struct hsnap_agent_stack *stack = &walks->stacks[walks->spare];
 	uint8_t *way = &walks->way[way_of(frame)];
-	hsnap_agent_walk(frame, end, &walks->stacks[walks->latest], stack);
+	/* A signal's handler may have come between that one's being found and its being the latest. */
+	uint8_t last = LIKELY(walks->latest != walks->spare) ? walks->latest : *way;
+	hsnap_agent_walk(frame, end, &walks->stacks[last], stack);
 	uint32_t site = intern(stack->pcs, stack->num, stack->sure, stack->hash);
 	stack->site = site;
 	walks->latest = walks->spare;
@@ -284,9 +286,12 @@ uint32_t hsnap_agent_site(const uintptr_t *frame)
 		uint64_t unloads = __atomic_load_n(&hsnap_agent_directory.num_unloads, __ATOMIC_RELAXED);
 		if (UNLIKELY(walks->unloads != unloads))
 			forget_walks(walks, unloads);
-		const struct hsnap_agent_stack *last = &walks->stacks[walks->way[way_of(frame)]];
+		uint8_t kept = walks->way[way_of(frame)];
+		const struct hsnap_agent_stack *last = &walks->stacks[kept];
 		uint32_t site = last->site;
-		if (UNLIKELY(!site || !hsnap_agent_same_stack(last, frame)))
+		if (LIKELY(site && hsnap_agent_same_stack(last, frame)))
+			walks->latest = kept;
+		else
 			site = site_of_new_stack(walks, frame, self->stack_end);
 		if (LIKELY(site))
 			return site;

@@ -176,10 +176,17 @@ const uint64_t hsnap_agent_factors[HSNAP_DEPTH] = {
 	0x85ebca77c2b2ae63, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53, 0x2545f4914f6cdd1d,
 };
 
+/* Bits of the frames from `first` to `last`. */
+static inline uint32_t frames(uint32_t first, uint32_t last)
+{
+	return (2u << last) - (1u << first);
+}
+
 /* Take over what follows frame `at`, which is the last one pushed. */
 static void take_over(const struct hsnap_agent_stack *last, uint32_t at, bool by_frames, struct hsnap_agent_stack *ret)
 {
 	uint32_t before = ret->num;
+	ret->needs |= last->needs >> at << (before - 1);
 	for (uint32_t i = at + 1; i < last->num && ret->num < HSNAP_DEPTH; i++)
 		hsnap_agent_push(ret, last->pcs[i], last->sp[i], last->fp[i],
 				 last->saved_fp[i] == &last->fp[i] ? &ret->fp[ret->num] : last->saved_fp[i]);
@@ -200,76 +207,126 @@ static bool special_cfa(uint32_t rule, uintptr_t fp, uintptr_t start, uintptr_t 
 	return true;
 }
 
+/* The walk is done.  What was not needed of it may be anything the next time. */
+static void settle(struct hsnap_agent_stack *stack)
+{
+	stack->needs &= frames(0, stack->num - 1);
+	for (uint32_t i = 0; i < stack->num; i++)
+		if (!(stack->needs >> i & 1))
+			stack->saved_fp[i] = &stack->fp[i];
+	uint32_t i = 1;
+	while (i < stack->num && stack->saved_fp[i] == (const uintptr_t *)stack->sp[i] - 2)
+		i++;
+	stack->pairs = (uint8_t)i;
+	while (i < stack->num && stack->saved_fp[i] == &stack->fp[i])
+		i++;
+	if (i < stack->num)
+		stack->pairs = 0;
+}
+
+/* Where the walk stands. */
+struct step {
+	uintptr_t start, end; /* of what may be read */
+	uintptr_t sp, fp, pc;
+	const uintptr_t *saved; /* where fp was saved; NULL: it has not changed */
+	bool uses_fp;
+};
+
+/* To the caller, by what is known of the PC; false: it ends here. */
+static inline __attribute__((always_inline)) bool step_by_rule(struct step *step, uint32_t rule)
+{
+	uint32_t below = rule & SAVED_MASK;
+	uintptr_t cfa = (rule & KIND_FRAME ? step->fp : step->sp) + (rule >> 16);
+	step->uses_fp = rule & KIND_FRAME || below == 8;
+	if (UNLIKELY(rule & KIND_SPECIAL) && !special_cfa(rule, step->fp, step->start, step->end, &cfa))
+		return false;
+	/* The caller's frame lies above, and inside the stack. */
+	if (cfa - step->sp - 8 > step->end - step->sp - 8)
+		return false;
+	step->saved = NULL;
+	if (below) {
+		uintptr_t at = below > 8 ? cfa - below : step->fp;
+		if (at < step->start || at > step->end - 8)
+			return false;
+		step->saved = (const uintptr_t *)at;
+		step->fp = *step->saved;
+	}
+	step->sp = cfa;
+	return true;
+}
+
+/* On this stack, upward, aligned as the ABI aligns rbp. */
+static inline __attribute__((always_inline)) bool step_by_frame(struct step *step)
+{
+	step->uses_fp = true;
+	if (step->fp < step->sp || step->fp > step->end - 16 || step->fp & 15)
+		return false;
+	step->saved = (const uintptr_t *)step->fp;
+	step->sp = step->fp + 16;
+	step->fp = *step->saved;
+	return true;
+}
+
+/* The frame pointer of programs without any is a register like another, and each call finds another value in it: whether a
+ * walk depends on it is noted frame by frame, and what does not is not compared. */
 void hsnap_agent_walk(const uintptr_t *frame, uintptr_t end, const struct hsnap_agent_stack *last,
 		      struct hsnap_agent_stack *ret)
 {
 	const bool want_frames = hsnap_agent.stacks == HSNAP_STACKS_FP;
-	const uintptr_t start = (uintptr_t)frame;
-	uintptr_t sp = start + 2 * sizeof(uintptr_t), fp = frame[0], pc = frame[1];
+	struct step step = { (uintptr_t)frame, end, (uintptr_t)(frame + 2), frame[0], frame[1], NULL, false };
 	bool by_frames = false;
-	uint32_t at = 0;
-	ret->num = ret->site = 0;
+	uint32_t at = 0, since = 0; /* since: the frame in which fp got the value that it has */
+	ret->num = ret->site = ret->needs = 0;
 	ret->hash = 0;
 	ret->sure = 1;
 	ret->stopped = false;
-	hsnap_agent_push(ret, pc, sp, fp, frame);
+	hsnap_agent_push(ret, step.pc, step.sp, step.fp, frame);
 	while (ret->num < HSNAP_DEPTH) {
-		while (at < last->num && last->sp[at] < sp)
+		while (at < last->num && last->sp[at] < step.sp)
 			at++;
-		if (at < last->num && last->sp[at] == sp && last->pcs[at] == pc && last->fp[at] == fp) {
+		if (at < last->num && last->sp[at] == step.sp && last->pcs[at] == step.pc &&
+		    (last->fp[at] == step.fp || !(last->needs >> at & 1))) {
 			if (hsnap_agent_still_stands(last, at)) {
+				if (last->needs >> at & 1)
+					ret->needs |= frames(since, ret->num - 1);
 				take_over(last, at, by_frames, ret);
-				if (ret->stopped || ret->num == HSNAP_DEPTH)
+				if (ret->stopped || ret->num == HSNAP_DEPTH) {
+					settle(ret);
 					return;
-				sp = ret->sp[ret->num - 1];
-				fp = ret->fp[ret->num - 1];
-				pc = ret->pcs[ret->num - 1];
+				}
+				step.sp = ret->sp[ret->num - 1];
+				step.fp = ret->fp[ret->num - 1];
+				step.pc = ret->pcs[ret->num - 1];
+				since = ret->num - 1;
 				by_frames = want_frames && ret->sure < ret->num;
 			}
 			at = last->num; /* asked once */
 		}
 		const bool exact = !by_frames; /* the first step by a frame pointer is one that a rule told */
-		uintptr_t cfa;
-		const uintptr_t *saved = &ret->fp[ret->num]; /* unchanged: whatever will stand there is right */
+		bool goes_on;
 		if (!by_frames) {
-			uint32_t rule = rule_of(pc);
+			uint32_t rule = rule_of(step.pc);
 			by_frames = want_frames && rule == FRAME_RULE;
-			cfa = (rule & KIND_FRAME ? fp : sp) + (rule >> 16);
-			if (UNLIKELY(rule & KIND_SPECIAL) && !special_cfa(rule, fp, start, end, &cfa))
-				break;
-			/* The caller's frame lies above, and inside the stack. */
-			if (cfa - sp - 8 > end - sp - 8)
-				break;
-			uint32_t below = rule & SAVED_MASK;
-			if (below > 8) {
-				saved = (const uintptr_t *)(cfa - below);
-				if ((uintptr_t)saved < start)
-					break;
-				fp = *saved;
-			} else if (below) {
-				saved = (const uintptr_t *)fp;
-				if (fp < start || fp > end - 8)
-					break;
-				fp = *saved;
-			}
+			goes_on = step_by_rule(&step, rule);
 		} else {
-			/* On this stack, upward, aligned as the ABI aligns rbp. */
-			cfa = fp + 16;
-			if (fp < sp || fp > end - 16 || fp & 15)
-				break;
-			saved = (const uintptr_t *)fp;
-			fp = *saved;
+			goes_on = step_by_frame(&step);
 		}
-		pc = ((const uintptr_t *)cfa)[-1];
-		sp = cfa;
-		if (pc < 4096)
+		if (step.uses_fp)
+			ret->needs |= frames(since, ret->num - 1);
+		if (!goes_on)
 			break;
+		step.pc = ((const uintptr_t *)step.sp)[-1];
+		if (step.pc < 4096)
+			break;
+		if (step.saved)
+			since = ret->num;
 		ret->sure += exact;
-		hsnap_agent_push(ret, pc, sp, fp, saved);
-		if (saved == &ret->fp[ret->num - 1])
-			ret->fp[ret->num - 1] = fp;
+		hsnap_agent_push(ret, step.pc, step.sp, step.fp, step.saved ? step.saved : &ret->fp[ret->num]);
 	}
 	ret->stopped = ret->num < HSNAP_DEPTH;
+	if (!ret->stopped) /* who goes on from here may need it */
+		ret->needs |= frames(since, ret->num - 1);
+	settle(ret);
 }
 
 /* ---- how this program is to be walked ---- */

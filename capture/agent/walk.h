@@ -11,20 +11,26 @@
  * work on side by side. */
 extern const uint64_t hsnap_agent_factors[HSNAP_DEPTH];
 
+/* Two words of a stack, as they stand there. */
+typedef uintptr_t hsnap_agent_pair __attribute__((vector_size(16), aligned(8), may_alias));
+
 /* Frames of a thread, innermost first.  Of frame n: its return address, the stack pointer behind it,
  * the frame pointer there, and where that one had been saved (by the frame before). */
 struct hsnap_agent_stack {
 	uint32_t num, sure;   /* sure: how many were found by call-frame information */
 	uint32_t site;        /* 0: not known yet */
+	uint32_t needs;       /* a bit a frame: the walk depends on the frame pointer there */
 	bool stopped;         /* it ends here, whatever room there is */
+	uint8_t pairs;        /* of so many frames the words below sp are fp and pc, of the others fp is not needed; 0: neither */
 	uint64_t hash;
 	uint64_t pcs[HSNAP_DEPTH];
 	uintptr_t sp[HSNAP_DEPTH], fp[HSNAP_DEPTH];
-	const uintptr_t *saved_fp[HSNAP_DEPTH];
+	const uintptr_t *saved_fp[HSNAP_DEPTH]; /* that frame's own fp: it has not changed, or is not needed */
+	hsnap_agent_pair pair[HSNAP_DEPTH];     /* fp and pc again */
 };
 
 /* What a thread keeps of its walks: the last one from each of some places, found by frame and caller. */
-#define HSNAP_WALKS 8u
+#define HSNAP_WALKS 16u
 struct hsnap_agent_walks {
 	uint8_t way[HSNAP_WALKS]; /* into stacks */
 	uint8_t spare, latest;
@@ -42,6 +48,7 @@ static inline void hsnap_agent_push(struct hsnap_agent_stack *stack, uintptr_t p
 	stack->sp[n] = sp;
 	stack->fp[n] = fp;
 	stack->saved_fp[n] = saved_fp;
+	stack->pair[n] = (hsnap_agent_pair){ fp, pc };
 }
 
 /* Does everything that led from frame `at` of a walk to its end still stand?  Then it leads there again. */
@@ -53,11 +60,22 @@ static inline bool hsnap_agent_still_stands(const struct hsnap_agent_stack *last
 	return !differs;
 }
 
-/* Is the whole stack the same? */
+/* Is the whole stack the same?  Asked by each allocation: of most programs two words a frame, side by side, or one. */
 static inline bool hsnap_agent_same_stack(const struct hsnap_agent_stack *last, const uintptr_t *frame)
 {
-	return last->sp[0] == (uintptr_t)(frame + 2) && last->pcs[0] == frame[1] && last->fp[0] == frame[0] &&
-	       hsnap_agent_still_stands(last, 0);
+	if (last->sp[0] != (uintptr_t)(frame + 2) || last->pcs[0] != frame[1] ||
+	    (last->fp[0] ^ frame[0]) & -(uintptr_t)(last->needs & 1))
+		return false;
+	if (UNLIKELY(!last->pairs))
+		return hsnap_agent_still_stands(last, 0);
+	hsnap_agent_pair differ = { 0 };
+	uintptr_t differs = 0;
+	uint32_t i = 1;
+	for (; i < last->pairs; i++)
+		differ |= *(const hsnap_agent_pair *)(last->sp[i] - 16) ^ last->pair[i];
+	for (; i < last->num; i++)
+		differs |= ((const uintptr_t *)last->sp[i])[-1] ^ last->pcs[i];
+	return !(differs | differ[0] | differ[1]);
 }
 
 /**

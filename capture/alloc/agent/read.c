@@ -73,6 +73,19 @@ static void say_partial(struct reader *reader, bool counters)
 		heap->partial[0] = '\0';
 }
 
+/* What passed the agent by is in its sums: freed by it and made by another, or the other way round.  Which of its own blocks are
+ * live is known: all the rest that it handed out has been freed. */
+static void count_past(struct reader *reader, uint64_t in_flight)
+{
+	struct hsnap_heap *heap = reader->heap;
+	uint64_t found = reader->recorded + reader->dir.large_lost, live = heap->allocated_count - heap->freed_count;
+	bool fewer = (int64_t)(found - live) > (int64_t)in_flight;
+	if ((!reader->past && !fewer) || found > heap->allocated_count)
+		return;
+	heap->freed_count = heap->allocated_count - found;
+	heap->counted_room = heap->found_room;
+}
+
 /* Blocks that the agent counts as live and whose record is gone were written past their end, too.
  * Which of the unrecorded ones they are cannot be said.  One whose head is gone was not, but one before it. */
 static void count_overruns(struct reader *reader)
@@ -116,8 +129,9 @@ static enum hsnap_code read_all(struct reader *reader, struct hsnap_error *err)
 		return code;
 	struct hsnap_heap *heap = reader->heap;
 	bool counters = read_counters(reader), of_glibc = reader->dir.allocator != HSNAP_ALLOCATOR_OTHER;
+	uint64_t in_flight = reader->target->threads.num + reader->dir.forked_amid;
 	if (of_glibc)
-		code = hsnap_reader_past(reader, reader->target->threads.num + reader->dir.forked_amid, err);
+		code = hsnap_reader_past(reader, in_flight, err);
 	if (!code)
 		code = hsnap_reader_pools(reader, err);
 	if (!code)
@@ -129,8 +143,10 @@ static enum hsnap_code read_all(struct reader *reader, struct hsnap_error *err)
 	heap->epoch_start = reader->dir.epoch_start;
 	heap->notes_lost = reader->dir.notes_lost;
 	heap->notes_astray = reader->dir.notes_astray;
-	if (of_glibc)
+	if (of_glibc) {
+		count_past(reader, in_flight);
 		count_overruns(reader);
+	}
 	count_freed(reader);
 	say_partial(reader, counters);
 	return HSNAP_OK;

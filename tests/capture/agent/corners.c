@@ -399,21 +399,50 @@ static int is_filled(const unsigned char *block, size_t size)
 	return 1;
 }
 
+/* What a chunk gives the agent's user; what is asked of the agent, as it has to count. */
+static struct heapsnap_counters want;
+
+static size_t room_of(void *block)
+{
+	const size_t *words = block;
+	__asm__("" : "+r"(words)); /* the compiler knows of nothing before a block */
+	return (words[-1] & ~(size_t)7) - 16;
+}
+
+static void *asked(void *block, size_t size)
+{
+	want.allocations++;
+	want.allocated_bytes += size;
+	want.live_bytes += room_of(block);
+	return block;
+}
+
+static void *to_give(void *block)
+{
+	want.frees++;
+	want.live_bytes -= room_of(block);
+	return block;
+}
+
 static void deepbound(void)
 {
 	enum { NUM = 400 };
 	static void *theirs[NUM], *ours[NUM];
 	static size_t sizes[NUM], filled[NUM];
+	struct heapsnap_counters before, after;
 	void *plugin = dlopen(getenv("HSNAP_TEST_PLUGIN"), RTLD_NOW | RTLD_DEEPBIND);
 	CHECK(plugin);
 	void *(*make)(size_t) = (void *(*)(size_t))dlsym(plugin, "plugin_make");
 	void (*give_back)(void *) = (void (*)(void *))dlsym(plugin, "plugin_free");
 	void *(*change)(void *, size_t) = (void *(*)(void *, size_t))dlsym(plugin, "plugin_resize");
 	CHECK(make && give_back && change);
-	for (int i = 0; i < NUM; i++) /* what is left of them, others will be handed */
-		ours[i] = malloc(24 + 16 * rnd(70));
+	CHECK(heapsnap_process_counters(&before));
+	for (int i = 0; i < NUM; i++) { /* what is left of them, others will be handed */
+		size_t size = 24 + 16 * rnd(70);
+		ours[i] = asked(malloc(size), size);
+	}
 	for (int i = 0; i < NUM; i++)
-		free(ours[i]);
+		free(to_give(ours[i]));
 	for (int i = 0; i < NUM; i++) {
 		sizes[i] = 24 + 16 * rnd(70); /* to the last byte of the chunk */
 		theirs[i] = make(sizes[i]);
@@ -421,20 +450,20 @@ static void deepbound(void)
 		filled[i] = i % 8 < 4 ? sizes[i] : sizes[i] / 2;
 		fill(theirs[i], filled[i]);
 		note(theirs[i], sizes[i], 'b');
-		fill(ours[i] = get(sizes[i]), sizes[i]);
+		fill(ours[i] = asked(get(sizes[i]), sizes[i]), sizes[i]);
 	}
 	CHECK(malloc_usable_size(theirs[0]) == sizes[0]);
 	for (int i = 0; i < NUM; i++) {
 		size_t size = sizes[i] + 200;
-		switch (i % 4) {
+		switch (i % 5) {
 		case 0:
-			drop(theirs[i]);
+			drop(to_give(theirs[i]));
 			note(ours[i], 0, 'd');
 			give_back(ours[i]);
 			break;
 		case 1:
 			note(theirs[i], 0, 'd');
-			theirs[i] = realloc(theirs[i], size);
+			theirs[i] = asked(realloc(to_give(theirs[i]), size), size);
 			CHECK(is_filled(theirs[i], filled[i]));
 			keep(theirs[i], size);
 			break;
@@ -445,10 +474,17 @@ static void deepbound(void)
 			size = (((size_t *)ours[i])[-1] & ~(size_t)7) - 8;
 			note(ours[i], size, 'b');
 			break;
+		case 3: /* more of theirs than of ours: the sums are not right by chance */
+			drop(to_give(theirs[i]));
+			break;
 		default:
 			CHECK(is_filled(theirs[i], filled[i]) && is_filled(ours[i], sizes[i]));
 		}
 	}
+	CHECK(heapsnap_process_counters(&after));
+	CHECK(after.allocations - before.allocations == want.allocations && after.frees - before.frees == want.frees &&
+	      after.allocated_bytes - before.allocated_bytes == want.allocated_bytes);
+	CHECK(after.live_bytes - before.live_bytes == want.live_bytes);
 }
 
 /* So many MiB, small blocks and mappings of their own, and each page of them. */

@@ -5,15 +5,30 @@
 #include <criterion/criterion.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "snapshot/base/cleanup.h"
 
 bool hsnap_image_add_module(struct hsnap_target *target, const struct hsnap_target_module *module);
+
+enum { NOBODY_ELSE = 64321, CANNOT_READ = 125 };
+
+/* From here on nobody's rights, if root starts it: false, where such a one could not read the program or the agent. */
+static bool be_plain(const char *program)
+{
+	const char *agent = getenv("HSNAP_TEST_AGENT");
+	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE) ||
+			   setresuid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE)))
+		return false;
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* which went with the rights */
+	return !access(program, X_OK) && (!agent || !access(agent, R_OK));
+}
 
 struct victim victim_start(const char *agent, const char *const *argv, const char *extra)
 {
@@ -30,12 +45,16 @@ struct victim victim_start(const char *agent, const char *const *argv, const cha
 			setenv("LD_PRELOAD", agent, 1);
 		if (extra)
 			putenv((char *)extra);
+		if (extra && !strcmp(extra, PLAIN) && !be_plain(argv[0]))
+			_exit(CANNOT_READ);
 		execv(argv[0], (char *const *)argv);
 		_exit(127);
 	}
 	close(ends[1]);
 	int status;
 	cr_assert_eq(waitpid(pid, &status, WUNTRACED), pid);
+	if (extra && !strcmp(extra, PLAIN) && WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_READ)
+		cr_skip("a plain user cannot read %s", argv[0]);
 	cr_assert(WIFSTOPPED(status), "%s %s ended (status %x) instead of stopping", argv[0], argv[1] ? argv[1] : "", status);
 	/* All is in the pipe: do not wait for an end of file that the stopped child keeps from us. */
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);

@@ -15,7 +15,8 @@ struct victim {
 };
 
 /* Start argv with the agent preloaded (agent NULL: without) and wait until it stops.  Aborts the test
- * if it ends instead.  extra: another "NAME=value" for its environment, or NULL. */
+ * if it ends instead.  extra: another "NAME=value" for its environment, PLAIN: it runs without the rights of root, or NULL. */
+#define PLAIN "HSNAP_TEST_PLAIN=yes"
 struct victim victim_start(const char *agent, const char *const *argv, const char *extra);
 void victim_end(struct victim *victim);
 

@@ -206,6 +206,29 @@ static void out_of_data(void)
 	out_of(RLIMIT_DATA);
 }
 
+/* The allocator has what was freed, and the agent can have no page more. */
+static void no_room_for_entries(void)
+{
+	enum { SPARE = 400, MOST = 20000 };
+	static void *spare[SPARE], *blocks[MOST];
+	size_t num = 0;
+	for (size_t i = 0; i < SPARE; i++)
+		memset(spare[i] = get(64 << 10), 1, 64 << 10);
+	for (size_t i = 0; i < SPARE; i++)
+		drop(spare[i]);
+	limit(RLIMIT_AS, in_use(RLIMIT_AS));
+	for (; num < MOST && (blocks[num] = malloc(24)); num++)
+		keep(blocks[num], 24);
+	CHECK(num > MOST / 2);
+	for (size_t i = 0; i < num; i += 3)
+		drop(blocks[i]);
+	limit(RLIMIT_AS, RLIM_INFINITY);
+	for (size_t i = 1; i < num; i += 3)
+		resize(blocks[i], 100);
+	for (size_t i = 0; i < 3000; i++)
+		get(1 + rnd(500));
+}
+
 /* ---- no memory for the agent: its own calls of mmap fail, which no other's are like ---- */
 
 #define FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
@@ -370,6 +393,7 @@ static const struct {
 	{ "mapped_of_every_size", mapped_of_every_size },
 	{ "out_of_address_space", out_of_address_space },
 	{ "out_of_data", out_of_data },
+	{ "no_room_for_entries", no_room_for_entries },
 	{ "own_memory_fails_once", own_memory_fails_once },
 	{ "own_memory_fails_long", own_memory_fails_long },
 	{ "own_memory_never", own_memory_never },

@@ -262,6 +262,13 @@ enum hsnap_wire_allocator {
 	HSNAP_ALLOCATOR_OTHER,     /* handed on to the one that `aside` names, and entered in the registry */
 };
 
+/* Functions beside malloc_usable_size by which a program may learn the room of a block of another allocator. */
+#define HSNAP_TELLING_ROOM \
+	"nallocx", "sallocx", "xallocx", "tc_malloc_size", "tc_nallocx", "mi_usable_size", "mi_malloc_size", \
+	"mi_malloc_usable_size", "mi_good_size", "mi_malloc_good_size", "je_malloc_usable_size", "malloc_size", \
+	"malloc_good_size", "MallocExtension_GetAllocatedSize", "MallocExtension_GetEstimatedAllocatedSize", \
+	"_ZN15MallocExtension16GetAllocatedSizeEPKv", "_ZN15MallocExtension25GetEstimatedAllocatedSizeEm"
+
 struct hsnap_wire_directory {
 	uint64_t magic;
 	uint32_t version;

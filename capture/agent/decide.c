@@ -273,11 +273,7 @@ static bool is_around(const char *name)
 /* By which the program may learn the room of a block. */
 static bool tells_room(const char *name)
 {
-	static const char *const names[] = {
-		"nallocx", "sallocx", "xallocx", "tc_malloc_size", "tc_nallocx", "mi_usable_size", "mi_malloc_size",
-		"mi_malloc_usable_size", "mi_good_size", "mi_malloc_good_size", "je_malloc_usable_size", "malloc_size",
-		"malloc_good_size", "MallocExtension_GetAllocatedSize", "MallocExtension_GetEstimatedAllocatedSize",
-	};
+	static const char *const names[] = { HSNAP_TELLING_ROOM };
 	for (size_t i = 0; i < NUM(names); i++)
 		if (!strcmp(name, names[i]))
 			return true;

@@ -201,3 +201,14 @@ bool hsnap_module_symbol(const struct hsnap_target *target, const struct hsnap_t
 	return tables.gnu_hash ? find_gnu(target, module, &tables, name, ret)
 			       : find_sysv(target, module, &tables, name, ret);
 }
+
+void hsnap_module_names(const struct hsnap_target *target, const struct hsnap_target_module *module, uint64_t *ret_start,
+			uint64_t *ret_end)
+{
+	struct tables tables;
+	*ret_start = *ret_end = 0;
+	if (read_dynamic(target, module, &tables) && !__builtin_add_overflow(tables.strings, tables.strings_size, ret_end))
+		*ret_start = tables.strings;
+	else
+		*ret_end = 0;
+}

@@ -45,4 +45,8 @@ const Elf64_Phdr *hsnap_elf_segment(const struct hsnap_elf *elf, uint32_t type);
 bool hsnap_module_symbol(const struct hsnap_target *target, const struct hsnap_target_module *module,
 			 const char *name, uint64_t *ret);
 
+/* Where the names of the symbols of a module's dynamic table stand; both 0: nowhere. */
+void hsnap_module_names(const struct hsnap_target *target, const struct hsnap_target_module *module, uint64_t *ret_start,
+			uint64_t *ret_end);
+
 #endif

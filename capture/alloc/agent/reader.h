@@ -61,6 +61,7 @@ struct reader {
 	uint64_t steps;      /* left to try where chunks begin: a hostile heap leads on and on from everywhere */
 	uint64_t registry_gone; /* blocks of the registry where there is no such memory */
 	uint64_t registry_twice; /* … where there is another one */
+	bool rooms_used; /* what is behind the blocks of another allocator, to the end of its class of sizes, may be in use */
 	uint64_t large_gone; /* large blocks on record where there is no such memory */
 };
 
@@ -103,6 +104,9 @@ struct entries hsnap_vec_body(struct entry);
 HSNAP_CHECKED enum hsnap_code hsnap_reader_entries(const struct reader *reader, unsigned kind, struct entries *ret,
 						   struct hsnap_error *err);
 struct entry hsnap_reader_entry(uint64_t word, uint64_t second);
+
+/* asked.c: may the program know how large its blocks are? */
+bool hsnap_reader_may_use_room(const struct reader *reader);
 
 /* units.c: the words of a unit of the pool of stacks; false: there is none. */
 bool hsnap_reader_unit(const struct reader *reader, uint32_t unit, uint64_t *words, size_t num);

@@ -23,7 +23,7 @@
  * block is its neighbour's, which may be free and remember anything. */
 static uint64_t room_for(const struct reader *reader, uint64_t requested)
 {
-	if (!reader->dir.rooms_asked)
+	if (!reader->rooms_used)
 		return requested ? requested : 1;
 	if (requested <= 16)
 		return requested <= 8 ? 8 : 16;
@@ -116,6 +116,7 @@ static bool add_regions(struct reader *reader)
 enum hsnap_code hsnap_reader_registry(struct reader *reader, struct hsnap_error *err)
 {
 	struct entries entries = { 0 };
+	reader->rooms_used = hsnap_reader_may_use_room(reader);
 	enum hsnap_code code = hsnap_reader_entries(reader, HSNAP_KIND_BLOCK, &entries, err);
 	if (!code)
 		code = hsnap_foreign_regions(reader->target, reader->heap, err);

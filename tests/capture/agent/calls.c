@@ -5,6 +5,7 @@
  * Built on its own, linked with each allocator that is not glibc's, and, with -DPAST, as a program that calls
  * what these have beside.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -185,6 +186,21 @@ static void child(void)
 	every_call();
 }
 
+/* The same as malloc_usable_size, looked up, past the agent. */
+static void room_by_dlsym(void)
+{
+	size_t (*with_flags)(const void *, int) = (size_t (*)(const void *, int))dlsym(RTLD_DEFAULT, "sallocx");
+	void *found = dlsym(RTLD_DEFAULT, "tc_malloc_size");
+	size_t (*room_of)(const void *) = (size_t (*)(const void *))(found ? found : dlsym(RTLD_DEFAULT, "mi_usable_size"));
+	CHECK(with_flags || room_of);
+	for (size_t size = 1; size < 5000; size += 7) {
+		void *block = get(size);
+		size_t room = with_flags ? with_flags(block, 0) : room_of(block);
+		CHECK(room >= size);
+		memset(block, 0x5a, room);
+	}
+}
+
 #ifdef PAST
 /* ---- by the allocators' own functions ---- */
 
@@ -220,7 +236,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "every_call", every_call }, { "threads", threads }, { "child", child },
+	{ "every_call", every_call }, { "threads", threads }, { "child", child }, { "room_by_dlsym", room_by_dlsym },
 #ifdef PAST
 	{ "past_the_agent", past_the_agent },
 #endif

@@ -449,6 +449,20 @@ static void beside_second_libc(void)
 	with_second_libc(0);
 }
 
+/* A library that came later asks the allocator, past the agent, how large blocks are, and uses all of them. */
+static void room_by_a_library(void)
+{
+	void *plugin = dlopen(getenv("HSNAP_TEST_ROOM_PLUGIN"), RTLD_NOW);
+	CHECK(plugin);
+	size_t (*room_of)(void *) = (size_t (*)(void *))dlsym(plugin, "plugin_room");
+	CHECK(room_of);
+	for (size_t size = 1; size < 5000; size += 7) {
+		void *block = get(size);
+		CHECK(room_of(block) >= size);
+		memset(block, 0x5a, room_of(block));
+	}
+}
+
 static void sparse(void)
 {
 	for (int i = 0; i < 4; i++) {
@@ -486,6 +500,7 @@ static const struct {
 	{ "unloaded", unloaded },
 	{ "second_libc", second_libc },
 	{ "beside_second_libc", beside_second_libc },
+	{ "room_by_a_library", room_by_a_library },
 	{ "sparse", sparse },
 };
 

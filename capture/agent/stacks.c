@@ -218,6 +218,24 @@ void hsnap_agent_forget_callers(void)
 			__atomic_store_n(&hsnap_agent_callers[i], 0, __ATOMIC_RELAXED);
 }
 
+/* Of a stack that was walked; its return addresses side by side where it is not known yet. */
+static __attribute__((noinline)) uint32_t intern_new_walk(const struct hsnap_agent_stack *stack)
+{
+	uintptr_t pcs[HSNAP_DEPTH];
+	for (uint32_t i = 0; i < stack->num; i++)
+		pcs[i] = stack->pair[i].pc;
+	return intern(pcs, stack->num, stack->sure, stack->hash);
+}
+
+static inline uint32_t intern_walk(const struct hsnap_agent_stack *stack)
+{
+	struct hsnap_agent_table *newest = __atomic_load_n(&hsnap_agent.table, __ATOMIC_ACQUIRE);
+	uint32_t ignored, site = 0;
+	if (LIKELY(newest && !__atomic_load_n(&hsnap_agent_directory.num_unloads, __ATOMIC_RELAXED)))
+		site = look(newest, spread(stack->hash), &ignored);
+	return LIKELY(site) ? site : intern_new_walk(stack);
+}
+
 static uint32_t site_of_caller(uintptr_t pc)
 {
 	uint64_t pcs[1] = { pc };
@@ -254,7 +272,7 @@ static __attribute__((noinline)) uint32_t site_of_new_stack(struct hsnap_agent_w
 	/* A signal's handler may have come between that one's being found and its being the latest. */
 	uint8_t last = LIKELY(walks->latest != walks->spare) ? walks->latest : *way;
 	hsnap_agent_walk(frame, end, &walks->stacks[last], stack);
-	uint32_t site = intern(stack->pcs, stack->num, stack->sure, stack->hash);
+	uint32_t site = intern_walk(stack);
 	stack->site = site;
 	walks->latest = walks->spare;
 	walks->spare = *way;

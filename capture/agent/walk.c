@@ -176,25 +176,48 @@ const uint64_t hsnap_agent_factors[HSNAP_DEPTH] = {
 	0x85ebca77c2b2ae63, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53, 0x2545f4914f6cdd1d,
 };
 
-/* Bits of the frames from `first` to `last`. */
-static inline uint32_t frames(uint32_t first, uint32_t last)
-{
-	return (2u << last) - (1u << first);
-}
+/* Where a walk stands.  Of sets of frames: a bit a frame. */
+struct step {
+	uintptr_t start, end; /* of what may be read */
+	uintptr_t sp, fp, pc;
+	const uintptr_t *saved; /* where fp was saved; NULL: it has not changed */
+	bool uses_fp;
+	bool by_frames;
+	unsigned here, since;   /* this frame; those since the one in which fp got the value that it has */
+	unsigned needs, changed;
+};
 
-/* Take over what follows frame `at`, which is the last one pushed. */
-static void take_over(const struct hsnap_agent_stack *last, uint32_t at, bool by_frames, struct hsnap_agent_stack *ret)
+/* Take over what follows frame `at`, which is the last one pushed, and stand where that ends. */
+static void take_over(const struct hsnap_agent_stack *last, uint32_t at, struct step *step, struct hsnap_agent_stack *ret)
 {
 	uint32_t before = ret->num;
-	ret->needs |= last->needs >> at << (before - 1);
+	step->needs |= (last->needs >> at & 1 ? step->since : 0) | (unsigned)last->needs >> at << (before - 1);
+	step->changed |= (unsigned)last->saved >> (at + 1) << before;
 	for (uint32_t i = at + 1; i < last->num && ret->num < HSNAP_DEPTH; i++)
-		hsnap_agent_push(ret, last->pcs[i], last->sp[i], last->fp[i],
-				 last->saved_fp[i] == &last->fp[i] ? &ret->fp[ret->num] : last->saved_fp[i]);
-	if (!by_frames)
+		hsnap_agent_push(ret, last->pair[i], last->sp[i], last->saved_fp[i]);
+	if (!step->by_frames)
 		ret->sure = last->sure > at + 1 ? before + (last->sure - at - 1) : before;
 	if (ret->sure > ret->num)
 		ret->sure = ret->num;
 	ret->stopped = last->stopped && ret->num - before == last->num - at - 1;
+	step->sp = ret->sp[ret->num - 1];
+	step->fp = ret->pair[ret->num - 1].fp;
+	step->pc = ret->pair[ret->num - 1].pc;
+	step->here = step->since = 1u << (ret->num - 1);
+}
+
+/* The walk is done: how is it to be compared? */
+static void settle(const struct step *step, struct hsnap_agent_stack *ret)
+{
+	/* Who goes on from where there was no room any more may need it. */
+	unsigned all = (1u << ret->num) - 1, needs = (step->needs | (ret->stopped ? 0 : step->since)) & all;
+	unsigned read = needs & step->changed & ~1u, next = read + 2;
+	bool side_by_side = !(next & read); /* those that follow the first, without a gap */
+	for (uint32_t i = 1; side_by_side && next >> i > 1; i++)
+		side_by_side = ret->saved_fp[i] == (const uintptr_t *)ret->sp[i] - 2;
+	ret->needs = (uint16_t)needs;
+	ret->saved = (uint16_t)(step->changed & all);
+	ret->pairs = side_by_side ? (uint8_t)__builtin_ctz(next) : 0;
 }
 
 /* One step by a rule that is not a plain one; false: it ends here. */
@@ -206,31 +229,6 @@ static bool special_cfa(uint32_t rule, uintptr_t fp, uintptr_t start, uintptr_t 
 	*ret = *(const uintptr_t *)at;
 	return true;
 }
-
-/* The walk is done.  What was not needed of it may be anything the next time. */
-static void settle(struct hsnap_agent_stack *stack)
-{
-	stack->needs &= frames(0, stack->num - 1);
-	for (uint32_t i = 0; i < stack->num; i++)
-		if (!(stack->needs >> i & 1))
-			stack->saved_fp[i] = &stack->fp[i];
-	uint32_t i = 1;
-	while (i < stack->num && stack->saved_fp[i] == (const uintptr_t *)stack->sp[i] - 2)
-		i++;
-	stack->pairs = (uint8_t)i;
-	while (i < stack->num && stack->saved_fp[i] == &stack->fp[i])
-		i++;
-	if (i < stack->num)
-		stack->pairs = 0;
-}
-
-/* Where the walk stands. */
-struct step {
-	uintptr_t start, end; /* of what may be read */
-	uintptr_t sp, fp, pc;
-	const uintptr_t *saved; /* where fp was saved; NULL: it has not changed */
-	bool uses_fp;
-};
 
 /* To the caller, by what is known of the PC; false: it ends here. */
 static inline __attribute__((always_inline)) bool step_by_rule(struct step *step, uint32_t rule)
@@ -267,66 +265,63 @@ static inline __attribute__((always_inline)) bool step_by_frame(struct step *ste
 	return true;
 }
 
+/* false: it ends here. */
+static inline __attribute__((always_inline)) bool step_out(struct step *step, bool want_frames)
+{
+	bool goes_on;
+	if (!step->by_frames) {
+		uint32_t rule = rule_of(step->pc);
+		step->by_frames = want_frames && rule == FRAME_RULE;
+		goes_on = step_by_rule(step, rule);
+	} else {
+		goes_on = step_by_frame(step);
+	}
+	step->needs |= step->uses_fp ? step->since : 0;
+	if (!goes_on)
+		return false;
+	step->pc = ((const uintptr_t *)step->sp)[-1];
+	step->here <<= 1;
+	step->changed |= step->saved ? step->here : 0;
+	step->since = (step->saved ? 0 : step->since) | step->here;
+	return step->pc >= 4096;
+}
+
 /* The frame pointer of programs without any is a register like another, and each call finds another value in it: whether a
  * walk depends on it is noted frame by frame, and what does not is not compared. */
 void hsnap_agent_walk(const uintptr_t *frame, uintptr_t end, const struct hsnap_agent_stack *last,
 		      struct hsnap_agent_stack *ret)
 {
 	const bool want_frames = hsnap_agent.stacks == HSNAP_STACKS_FP;
-	struct step step = { (uintptr_t)frame, end, (uintptr_t)(frame + 2), frame[0], frame[1], NULL, false };
-	bool by_frames = false;
-	uint32_t at = 0, since = 0; /* since: the frame in which fp got the value that it has */
-	ret->num = ret->site = ret->needs = 0;
+	struct step step = { .start = (uintptr_t)frame, .end = end, .sp = (uintptr_t)(frame + 2), .fp = frame[0], .pc = frame[1],
+			     .here = 1, .since = 1 };
+	uint32_t at = 0;
+	ret->num = ret->site = 0;
 	ret->hash = 0;
 	ret->sure = 1;
 	ret->stopped = false;
-	hsnap_agent_push(ret, step.pc, step.sp, step.fp, frame);
+	hsnap_agent_push(ret, (struct hsnap_agent_pair){ step.fp, step.pc }, step.sp, frame);
 	while (ret->num < HSNAP_DEPTH) {
 		while (at < last->num && last->sp[at] < step.sp)
 			at++;
-		if (at < last->num && last->sp[at] == step.sp && last->pcs[at] == step.pc &&
-		    (last->fp[at] == step.fp || !(last->needs >> at & 1))) {
+		if (at < last->num && last->sp[at] == step.sp && last->pair[at].pc == step.pc &&
+		    (last->pair[at].fp == step.fp || !(last->needs >> at & 1))) {
 			if (hsnap_agent_still_stands(last, at)) {
-				if (last->needs >> at & 1)
-					ret->needs |= frames(since, ret->num - 1);
-				take_over(last, at, by_frames, ret);
-				if (ret->stopped || ret->num == HSNAP_DEPTH) {
-					settle(ret);
-					return;
-				}
-				step.sp = ret->sp[ret->num - 1];
-				step.fp = ret->fp[ret->num - 1];
-				step.pc = ret->pcs[ret->num - 1];
-				since = ret->num - 1;
-				by_frames = want_frames && ret->sure < ret->num;
+				take_over(last, at, &step, ret);
+				step.by_frames = want_frames && ret->sure < ret->num;
 			}
 			at = last->num; /* asked once */
+			if (ret->stopped || ret->num == HSNAP_DEPTH)
+				break;
 		}
-		const bool exact = !by_frames; /* the first step by a frame pointer is one that a rule told */
-		bool goes_on;
-		if (!by_frames) {
-			uint32_t rule = rule_of(step.pc);
-			by_frames = want_frames && rule == FRAME_RULE;
-			goes_on = step_by_rule(&step, rule);
-		} else {
-			goes_on = step_by_frame(&step);
+		const bool exact = !step.by_frames; /* the first step by a frame pointer is one that a rule told */
+		if (!step_out(&step, want_frames)) {
+			ret->stopped = true;
+			break;
 		}
-		if (step.uses_fp)
-			ret->needs |= frames(since, ret->num - 1);
-		if (!goes_on)
-			break;
-		step.pc = ((const uintptr_t *)step.sp)[-1];
-		if (step.pc < 4096)
-			break;
-		if (step.saved)
-			since = ret->num;
 		ret->sure += exact;
-		hsnap_agent_push(ret, step.pc, step.sp, step.fp, step.saved ? step.saved : &ret->fp[ret->num]);
+		hsnap_agent_push(ret, (struct hsnap_agent_pair){ step.fp, step.pc }, step.sp, step.saved ? step.saved : frame);
 	}
-	ret->stopped = ret->num < HSNAP_DEPTH;
-	if (!ret->stopped) /* who goes on from here may need it */
-		ret->needs |= frames(since, ret->num - 1);
-	settle(ret);
+	settle(&step, ret);
 }
 
 /* ---- how this program is to be walked ---- */

@@ -11,22 +11,25 @@
  * work on side by side. */
 extern const uint64_t hsnap_agent_factors[HSNAP_DEPTH];
 
-/* Two words of a stack, as they stand there. */
-typedef uintptr_t hsnap_agent_pair __attribute__((vector_size(16), aligned(8), may_alias));
+/* Two words of a stack, as they stand there where a function begins with push rbp. */
+struct hsnap_agent_pair {
+	uintptr_t fp, pc;
+};
+typedef uintptr_t hsnap_agent_both __attribute__((vector_size(16), aligned(8), may_alias));
 
-/* Frames of a thread, innermost first.  Of frame n: its return address, the stack pointer behind it,
- * the frame pointer there, and where that one had been saved (by the frame before). */
+/* Frames of a thread, innermost first.  Of frame n: the frame pointer and the return address, the stack pointer behind
+ * it, and where that frame pointer had been saved (by the frame before). */
 struct hsnap_agent_stack {
 	uint32_t num, sure;   /* sure: how many were found by call-frame information */
 	uint32_t site;        /* 0: not known yet */
-	uint32_t needs;       /* a bit a frame: the walk depends on the frame pointer there */
+	uint16_t needs;       /* a bit a frame: the walk depends on the frame pointer there */
+	uint16_t saved;       /* a bit a frame: that one is read from saved_fp, and was not what it had been before */
 	bool stopped;         /* it ends here, whatever room there is */
-	uint8_t pairs;        /* of so many frames the words below sp are fp and pc, of the others fp is not needed; 0: neither */
+	uint8_t pairs;        /* of so many frames the words below sp are the pair, of the others fp is not needed; 0: neither */
 	uint64_t hash;
-	uint64_t pcs[HSNAP_DEPTH];
-	uintptr_t sp[HSNAP_DEPTH], fp[HSNAP_DEPTH];
-	const uintptr_t *saved_fp[HSNAP_DEPTH]; /* that frame's own fp: it has not changed, or is not needed */
-	hsnap_agent_pair pair[HSNAP_DEPTH];     /* fp and pc again */
+	struct hsnap_agent_pair pair[HSNAP_DEPTH];
+	uintptr_t sp[HSNAP_DEPTH];
+	const uintptr_t *saved_fp[HSNAP_DEPTH]; /* can be read in any case */
 };
 
 /* What a thread keeps of its walks: the last one from each of some places, found by frame and caller. */
@@ -39,42 +42,42 @@ struct hsnap_agent_walks {
 	struct hsnap_agent_stack stacks[HSNAP_WALKS + 1];
 };
 
-static inline void hsnap_agent_push(struct hsnap_agent_stack *stack, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+static inline void hsnap_agent_push(struct hsnap_agent_stack *stack, struct hsnap_agent_pair pair, uintptr_t sp,
 				    const uintptr_t *saved_fp)
 {
 	uint32_t n = stack->num++;
-	stack->hash += pc * hsnap_agent_factors[n];
-	stack->pcs[n] = pc;
+	stack->hash += pair.pc * hsnap_agent_factors[n];
+	stack->pair[n] = pair;
 	stack->sp[n] = sp;
-	stack->fp[n] = fp;
 	stack->saved_fp[n] = saved_fp;
-	stack->pair[n] = (hsnap_agent_pair){ fp, pc };
 }
 
 /* Does everything that led from frame `at` of a walk to its end still stand?  Then it leads there again. */
 static inline bool hsnap_agent_still_stands(const struct hsnap_agent_stack *last, uint32_t at)
 {
-	uint64_t differs = 0;
+	uintptr_t differs = 0;
+	unsigned read = last->needs & last->saved;
 	for (uint32_t i = at + 1; i < last->num; i++)
-		differs |= (((const uintptr_t *)last->sp[i])[-1] ^ last->pcs[i]) | (*last->saved_fp[i] ^ last->fp[i]);
+		differs |= (((const uintptr_t *)last->sp[i])[-1] ^ last->pair[i].pc) |
+			   ((*last->saved_fp[i] ^ last->pair[i].fp) & -(uintptr_t)(read >> i & 1));
 	return !differs;
 }
 
 /* Is the whole stack the same?  Asked by each allocation: of most programs two words a frame, side by side, or one. */
 static inline bool hsnap_agent_same_stack(const struct hsnap_agent_stack *last, const uintptr_t *frame)
 {
-	if (last->sp[0] != (uintptr_t)(frame + 2) || last->pcs[0] != frame[1] ||
-	    (last->fp[0] ^ frame[0]) & -(uintptr_t)(last->needs & 1))
+	if (last->sp[0] != (uintptr_t)(frame + 2) || last->pair[0].pc != frame[1] ||
+	    (last->pair[0].fp ^ frame[0]) & -(uintptr_t)(last->needs & 1))
 		return false;
 	if (UNLIKELY(!last->pairs))
 		return hsnap_agent_still_stands(last, 0);
-	hsnap_agent_pair differ = { 0 };
+	hsnap_agent_both differ = { 0 };
 	uintptr_t differs = 0;
 	uint32_t i = 1;
 	for (; i < last->pairs; i++)
-		differ |= *(const hsnap_agent_pair *)(last->sp[i] - 16) ^ last->pair[i];
+		differ |= *(const hsnap_agent_both *)(last->sp[i] - sizeof(differ)) ^ *(const hsnap_agent_both *)&last->pair[i];
 	for (; i < last->num; i++)
-		differs |= ((const uintptr_t *)last->sp[i])[-1] ^ last->pcs[i];
+		differs |= ((const uintptr_t *)last->sp[i])[-1] ^ last->pair[i].pc;
 	return !(differs | differ[0] | differ[1]);
 }
 

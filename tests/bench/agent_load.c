@@ -36,7 +36,6 @@ static NOT_INLINED void churn(struct load *load)
 	load->state = x;
 }
 
-/* Four chains in turn, of one to three frames: the stack is never the one of the call before. */
 #define WAY(name, next) \
 	static NOT_INLINED void *name(void *(*get)(size_t), size_t size) \
 	{ \
@@ -66,12 +65,44 @@ static NOT_INLINED void churn_by_ways(struct load *load)
 	load->state = x;
 }
 
+typedef void *path_function(void *(*get)(size_t), size_t size, uint32_t path, int depth);
+static path_function path_left, path_right;
+static path_function *const volatile path_ways[2] = { path_left, path_right };
+
+#define PATH(name) \
+	static NOT_INLINED void *name(void *(*get)(size_t), size_t size, uint32_t path, int depth) \
+	{ \
+		void *block = depth ? path_ways[path & 1](get, size, path >> 1, depth - 1) : get(size); \
+		__asm__ volatile("" ::: "memory"); \
+		return block; \
+	}
+PATH(path_left)
+PATH(path_right)
+
+static NOT_INLINED void churn_by_paths(struct load *load)
+{
+	void *(*get)(size_t) = load->allocator->get;
+	void (*put)(void *) = load->allocator->put;
+	uint32_t x = load->state;
+	double start = now();
+	for (uint32_t i = 0; i < load->num_pairs; i++) {
+		x = x * 1664525u + 1013904223u;
+		uint32_t at = (uint32_t)((uint64_t)x * load->num_live >> 32);
+		put(load->blocks[at]);
+		load->blocks[at] = path_left(get, size_of(x), x >> 20, 8);
+	}
+	load->ns = (now() - start) / load->num_pairs;
+	load->state = x;
+}
+
 static NOT_INLINED void deep(int depth, struct load *load)
 {
 	if (depth)
 		deep(depth - 1, load);
-	else if (load->by_ways)
+	else if (load->stacks == LOAD_FOUR_STACKS)
 		churn_by_ways(load);
+	else if (load->stacks == LOAD_MANY_STACKS)
+		churn_by_paths(load);
 	else
 		churn(load);
 	__asm__ volatile("" ::: "memory");

@@ -12,12 +12,18 @@ struct allocator {
 	void (*put)(void *block);
 };
 
+enum load_stacks {
+	LOAD_ONE_STACK,
+	LOAD_FOUR_STACKS,  /* call chains of one to three frames in turn: the stack is never the one of the call before */
+	LOAD_MANY_STACKS,  /* one of 256 at random: eight frames, each of one of two functions */
+};
+
 struct load {
 	const struct allocator *allocator;
 	void **blocks;
 	uint32_t num_live, num_pairs, state; /* state: of the random numbers */
 	double ns;                           /* of this thread's processor time, a pair */
-	bool by_ways;                        /* four call chains in turn */
+	enum load_stacks stacks;
 };
 
 /* num_live blocks, of which seven of eight have 16 to 135 bytes, the others up to 1,000. */

@@ -3,7 +3,8 @@
  * bench_agent.c [MODE…] - what the agent costs: a malloc and a free with it, next to the same on glibc
  * itself, in turns, in one run.
  *
- * Hot: one thread, 2,000 live blocks, one call site.  Varying: four call chains in turn.  Missing: two threads, 400,000 live blocks in all, random
+ * Hot: one thread, 2,000 live blocks, one call site.  Varying: four call chains in turn.  Many: one
+ * of 256 stacks at random.  Missing: two threads, 400,000 live blocks in all, random
  * victims.  Eight frames of this program lie below the calls.  Figures are medians of all rounds, in ns of
  * processor time a pair; the memory is what 400,000 live blocks of the same mix take more.
  * The agent is loaded by HEAPSNAP_AGENT, or as LD_PRELOAD already has it.
@@ -27,7 +28,8 @@ static struct allocator agent, bare;
 enum { ROUNDS = 15, MOST_LIVE = 200000 };
 
 /* One round of each in turn, on each of the threads. */
-static void measure(const char *mode, const char *what, uint32_t num_live, uint32_t num_pairs, int num_threads)
+static void measure(const char *mode, const char *what, uint32_t num_live, uint32_t num_pairs, int num_threads,
+		    enum load_stacks stacks)
 {
 	double result[2][ROUNDS];
 	static void *blocks[2][2][MOST_LIVE];
@@ -35,7 +37,7 @@ static void measure(const char *mode, const char *what, uint32_t num_live, uint3
 	for (int a = 0; a < 2; a++)
 		for (int t = 0; t < num_threads; t++) {
 			load[a][t] = (struct load){ a ? &agent : &bare, blocks[a][t], num_live, num_pairs,
-						    (uint32_t)(t * 77 + 1), 0, !strcmp(what, "varying") };
+						    (uint32_t)(t * 77 + 1), 0, stacks };
 			load_fill(&load[a][t]);
 		}
 	for (int round = 0; round < ROUNDS; round++)
@@ -99,9 +101,10 @@ static int child(const char *mode)
 	*(void **)&agent.get = dlsym(RTLD_DEFAULT, "malloc");
 	*(void **)&agent.put = dlsym(RTLD_DEFAULT, "free");
 	measure_memory(mode); /* first: what is freed later would serve it */
-	measure(mode, "hot", 2000, 300000, 1);
-	measure(mode, "varying", 2000, 300000, 1);
-	measure(mode, "missing", MOST_LIVE, 200000, 2);
+	measure(mode, "hot", 2000, 300000, 1, LOAD_ONE_STACK);
+	measure(mode, "varying", 2000, 300000, 1, LOAD_FOUR_STACKS);
+	measure(mode, "many", 2000, 300000, 1, LOAD_MANY_STACKS);
+	measure(mode, "missing", MOST_LIVE, 200000, 2, LOAD_ONE_STACK);
 	return 0;
 }
 

@@ -60,7 +60,7 @@ enum { MOST_PEERS = sizeof(on_glibc) / sizeof(*on_glibc) };
 static const struct peer *peers = on_glibc;
 static int num_peers = MOST_PEERS;
 
-static const char *const works[] = { "hot", "varying", "missing", "threads" };
+static const char *const works[] = { "hot", "varying", "many", "missing", "threads" };
 enum { NUM_WORKS = sizeof(works) / sizeof(*works) };
 
 static const size_t sizes[] = { 16, 24, 32, 40, 48, 56, 64, 100, 128, 256, 512, 1000, 4096, 65536 };
@@ -78,14 +78,14 @@ static double clock_now(void)
 }
 
 /* Each thread with blocks of its own; ns a pair of a thread's processor time, and pairs a second of the clock. */
-static double run_threads(int num, uint32_t num_live, uint32_t num_pairs, bool by_ways, double *ret_rate)
+static double run_threads(int num, uint32_t num_live, uint32_t num_pairs, enum load_stacks stacks, double *ret_rate)
 {
 	static void *blocks[MOST_THREADS][MOST_LIVE];
 	struct load load[MOST_THREADS];
 	pthread_t threads[MOST_THREADS];
 	double ns = 0;
 	for (int t = 0; t < num; t++) {
-		load[t] = (struct load){ &own, blocks[t], num_live, num_pairs, (uint32_t)(t * 77 + 1), 0, by_ways };
+		load[t] = (struct load){ &own, blocks[t], num_live, num_pairs, (uint32_t)(t * 77 + 1), 0, stacks };
 		load_fill(&load[t]);
 	}
 	double start = clock_now();
@@ -132,13 +132,13 @@ static int child(const char *work)
 	if (!strncmp(work, "memory ", 7)) {
 		value = run_memory(strtoul(work + 7, NULL, 10));
 	} else if (!strcmp(work, "threads")) {
-		run_threads(1, 2000, 400000, false, &one);
-		run_threads(MOST_THREADS, 2000, 400000, false, &rate);
+		run_threads(1, 2000, 400000, LOAD_ONE_STACK, &one);
+		run_threads(MOST_THREADS, 2000, 400000, LOAD_ONE_STACK, &rate);
 		value = rate / one;
 	} else if (!strcmp(work, "missing")) {
-		value = run_threads(2, MOST_LIVE, 100000, false, &rate);
+		value = run_threads(2, MOST_LIVE, 100000, LOAD_ONE_STACK, &rate);
 	} else {
-		value = run_threads(1, 2000, 300000, !strcmp(work, "varying"), &rate);
+		value = run_threads(1, 2000, 300000, !strcmp(work, "many") ? LOAD_MANY_STACKS : !strcmp(work, "varying"), &rate);
 	}
 	printf("%.3f\n", value);
 	return 0;

@@ -8,7 +8,6 @@
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
-#include <string.h>
 
 #include "capture/agent/walk.h"
 
@@ -24,6 +23,8 @@ void *hsnap_agent_lookup_next(const char *name)
 #error "a function that keeps data in the frame pointer"
 #endif
 void held(unsigned long value, void (*next)(unsigned), unsigned argument);
+/* The same, but it saves the frame pointer elsewhere than beside its return address. */
+void held_low(unsigned long value, void (*next)(unsigned), unsigned argument);
 __asm__(".pushsection .text\n"
 	".globl held\n"
 	".type held, @function\n"
@@ -40,6 +41,30 @@ __asm__(".pushsection .text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 	".size held, .-held\n"
+	".globl held_low\n"
+	".type held_low, @function\n"
+	"held_low:\n"
+	"	.cfi_startproc\n"
+	"	pushq %rbx\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset %rbx, -16\n"
+	"	pushq %rbp\n"
+	"	.cfi_def_cfa_offset 24\n"
+	"	.cfi_offset %rbp, -24\n"
+	"	subq $8, %rsp\n"
+	"	.cfi_def_cfa_offset 32\n"
+	"	movq %rdi, %rbp\n"
+	"	movl %edx, %edi\n"
+	"	call *%rsi\n"
+	"	addq $8, %rsp\n"
+	"	.cfi_def_cfa_offset 24\n"
+	"	popq %rbp\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	popq %rbx\n"
+	"	.cfi_def_cfa_offset 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size held_low, .-held_low\n"
 	".popsection");
 
 #define NOT_INLINED __attribute__((noinline))
@@ -52,7 +77,10 @@ static uintptr_t stack_end;
 
 static bool equal(const struct hsnap_agent_stack *a, const struct hsnap_agent_stack *b)
 {
-	return a->num == b->num && a->sure == b->sure && a->hash == b->hash && !memcmp(a->pcs, b->pcs, a->num * sizeof(*a->pcs));
+	bool all = a->num == b->num && a->sure == b->sure && a->hash == b->hash;
+	for (uint32_t i = 0; all && i < a->num; i++)
+		all = a->pair[i].pc == b->pair[i].pc;
+	return all;
 }
 
 /* Criterion's own frames are on this stack as well: nothing is called in between but what is asked. */
@@ -146,18 +174,45 @@ static NOT_INLINED void deeper(unsigned how)
 	STAY();
 }
 
+static NOT_INLINED void low(unsigned how)
+{
+	char *room = __builtin_alloca(64);
+	__asm__ volatile("" ::"r"(room) : "memory");
+	held_low(how * 0x10001ul + 3, at_end, how);
+	STAY();
+}
+
+static unsigned end_depth, phase;
+
+/* Two frames that leave the frame pointer alone. */
+static void recurse(unsigned depth);
+
+static NOT_INLINED void pass_on(unsigned depth)
+{
+	recurse(depth);
+	STAY();
+}
+
+static NOT_INLINED void pass(unsigned depth)
+{
+	pass_on(depth);
+	STAY();
+}
+
 static NOT_INLINED void recurse(unsigned depth)
 {
 	char *room = __builtin_alloca(16);
 	__asm__ volatile("" ::"r"(room) : "memory");
-	if (depth % 3 == 1 && depth > 1)
+	if ((depth + phase) % 3 == 1 && depth > 1)
 		held(depth * 0x10001ul, recurse, depth - 1);
+	else if ((depth + phase) % 4 == 2 && depth > 1)
+		pass(depth - 1);
 	else if (depth)
 		recurse(depth - 1);
 	else
 		remember();
-	if (depth == 9)
-		at_end(0);
+	if (depth == end_depth)
+		at_end(depth);
 	STAY();
 }
 
@@ -165,11 +220,15 @@ static NOT_INLINED void recurse(unsigned depth)
 static NOT_INLINED void from_deep(unsigned how)
 {
 	(void)how;
-	recurse(22);
+	for (unsigned depth = 17; depth < 26; depth++) {
+		end_depth = 4 + depth % 6; /* some frames are in both walks */
+		phase = depth;
+		recurse(depth);
+	}
 	STAY();
 }
 
-static void (*const chains[])(unsigned) = { plain, data, variable, twice, deeper, from_deep };
+static void (*const chains[])(unsigned) = { plain, data, variable, twice, deeper, low, from_deep };
 enum { NUM_CHAINS = sizeof(chains) / sizeof(*chains) };
 
 static void prepare(uint8_t stacks)
@@ -205,7 +264,7 @@ Test(walks, data_in_the_frame_pointer)
 {
 	prepare(HSNAP_STACKS_UNWIND);
 	at_end = look_again;
-	for (size_t i = 0; i < NUM_CHAINS; i++) {
+	for (size_t i = 0; chains[i] != from_deep; i++) {
 		times = same = 0;
 		for (unsigned how = 0; how < 10; how++)
 			chains[i](how);

@@ -63,7 +63,8 @@ static struct tables {
 
 static uint64_t segments_there[HSNAP_REGISTRY_WORDS];
 
-static uint64_t pieces[HSNAP_PIECE_WORDS];
+static uint64_t piece_numbers[16]; /* of those that are said to be there: a few bits of 16 MiB, which are not copied about */
+static unsigned num_piece_numbers;
 
 static void require(bool holds)
 {
@@ -133,14 +134,13 @@ static void fill_tables(const struct ptm *ptm, unsigned flags)
 	tables.stacks[OBJECT_UNIT][0] = HSNAP_UNIT_OBJECT | (uint64_t)TAGGED_UNIT << 32;
 	tables.slots[0] = (struct hsnap_wire_counters){ .allocated_bytes = 4000, .allocated_count = 9, .allocated_room = 5000,
 							.freed_count = 2, .freed_room = 200 };
-	if (flags & 4)
-		memset(pieces, 0, sizeof(pieces));
+	num_piece_numbers = 0;
 	for (unsigned i = 0; i < ptm->num_pieces; i++) {
 		uint64_t start = ptm->pieces[i].start;
 		if (start >= PTM_HEAPS && start < PTM_LIBC)
 			set_bit(tables.heaps, start >> HSNAP_HEAP_SHIFT);
 		else if (flags & 4 && start < PTM_MAPPED && start != PTM_BRK)
-			set_bit(pieces, start >> HSNAP_PIECE_SHIFT);
+			piece_numbers[num_piece_numbers++] = start >> HSNAP_PIECE_SHIFT;
 	}
 }
 
@@ -274,6 +274,17 @@ static void change(const struct ptm *ptm, const uint8_t *bytes)
 	memcpy(at + offset, &word, 8);
 }
 
+static bool add_pieces(struct hsnap_target *target)
+{
+	size_t size = HSNAP_PIECE_WORDS * sizeof(uint64_t);
+	if (!hsnap_image_add(target, PIECES, NULL, size, HSNAP_PROT_READ | HSNAP_PROT_WRITE, ""))
+		return false;
+	uint64_t *words = (uint64_t *)hsnap_target_view(target, PIECES, size);
+	for (unsigned i = 0; i < num_piece_numbers; i++)
+		set_bit(words, piece_numbers[i]);
+	return true;
+}
+
 static struct hsnap_target *make_target(const struct ptm *ptm, unsigned flags)
 {
 	struct hsnap_target *target = ptm_target(ptm);
@@ -281,7 +292,7 @@ static struct hsnap_target *make_target(const struct ptm *ptm, unsigned flags)
 	require(hsnap_image_add(target, AGENT, &module, sizeof(module), HSNAP_PROT_READ | HSNAP_PROT_WRITE, "") &&
 		hsnap_image_add(target, TABLES, &tables, sizeof(tables), HSNAP_PROT_READ | HSNAP_PROT_WRITE, "") &&
 		hsnap_image_add(target, CODE, NULL, CODE_SIZE, HSNAP_PROT_READ | HSNAP_PROT_EXEC, "") &&
-		(!(flags & 4) || hsnap_image_add(target, PIECES, pieces, sizeof(pieces), HSNAP_PROT_READ | HSNAP_PROT_WRITE, "")) &&
+		(!(flags & 4) || add_pieces(target)) &&
 		(!(flags & 8) || hsnap_image_add(target, POOLS, NULL, POOLS_SIZE, HSNAP_PROT_READ | HSNAP_PROT_WRITE, "")) &&
 		(!(flags & 24) || hsnap_image_add(target, REGISTRY, segments_there, sizeof(segments_there), HSNAP_PROT_READ, "")) &&
 		hsnap_image_add_module(target, &agent));

@@ -161,7 +161,7 @@ enum hsnap_code hsnap_agent_heap_read(const struct hsnap_target *target, struct 
 	hsnap_vec_deinit(&reader.large);
 	hsnap_vec_deinit(&reader.spans);
 	hsnap_vec_deinit(&reader.unknown);
-	free(reader.piece_bits);
+	free(reader.piece_copy);
 	hsnap_window_deinit(&reader.window);
 	if (code) {
 		hsnap_heap_deinit(&heap);

@@ -48,7 +48,8 @@ struct reader {
 	struct hsnap_vec(struct large) large; /* in order of address */
 	struct hsnap_vec(struct span) spans;  /* in order of address, disjoint */
 	struct hsnap_vec(struct unknown) unknown;
-	uint64_t *piece_bits; /* NULL: no pieces */
+	const uint64_t *piece_bits; /* NULL: no pieces */
+	uint64_t *piece_copy;       /* NULL: they are looked at where they lie */
 	struct hsnap_window window; /* where the last look was */
 	/* Candidates for the mark that glibc puts in the second word of each chunk in a tcache. */
 	uint64_t cache_mark, cache_votes;

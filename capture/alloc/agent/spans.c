@@ -216,13 +216,18 @@ static void sort_spans(struct reader *reader)
 
 static enum hsnap_code read_piece_bits(struct reader *reader, struct hsnap_error *err)
 {
+	size_t size = HSNAP_PIECE_WORDS * sizeof(uint64_t);
 	if (!reader->dir.piece_bits)
 		return HSNAP_OK;
-	reader->piece_bits = calloc(HSNAP_PIECE_WORDS, sizeof(uint64_t));
-	if (!reader->piece_bits)
+	const void *view = hsnap_target_view(reader->target, reader->dir.piece_bits, size);
+	if (view && (uintptr_t)view % sizeof(uint64_t) == 0) {
+		reader->piece_bits = view;
+		return HSNAP_OK;
+	}
+	reader->piece_bits = reader->piece_copy = calloc(HSNAP_PIECE_WORDS, sizeof(uint64_t));
+	if (!reader->piece_copy)
 		return no_memory(err);
-	return hsnap_target_read(reader->target, reader->dir.piece_bits, reader->piece_bits,
-				 HSNAP_PIECE_WORDS * sizeof(uint64_t), err);
+	return hsnap_target_read(reader->target, reader->dir.piece_bits, reader->piece_copy, size, err);
 }
 
 static bool has_piece(const struct reader *reader, const struct hsnap_mapping *mapping)

@@ -4,8 +4,8 @@
  * tables, and the records of blocks.
  *
  * Input: one byte of flags (1: the symbol is found by the older hash table, 2: smaller heaps, 4: the main arena has
- * pieces, 8: the program has named pools and roots, 16: its blocks are another allocator's, in the registry), one for the
- * version of glibc, then changes of 8 bytes each: stretch of memory and what to do (1), spare (1), place in it in words
+ * pieces, 8: the program has named pools and roots, 16: its blocks are another allocator's, in the registry, 32: that has a
+ * function that tells how large they are, which the program's constants name), one for the version of glibc, then changes of 8 bytes each: stretch of memory and what to do (1), spare (1), place in it in words
  * (2), value (4).  A record can be written with its check right, which is hit by chance in one of a
  * million.  Holds: the walk ends; blocks, free chunks and regions are in order and apart; each stack is there;
  * what the program says of its pools makes blocks that lie in memory.
@@ -28,6 +28,8 @@
 #define POOLS 0x7f5000000000ull /* memory of a pool's own */
 #define POOLS_SIZE 8192u
 #define REGISTRY 0x7f6000000000ull /* which segments there are */
+#define LIBRARY 0x7f7000000000ull /* the other allocator's module */
+#define PROGRAM 0x7f8000000000ull /* the constants of the program's */
 #define LARGE 64u /* places for large blocks */
 #define TEXT_UNIT 7u
 #define TAGGED_UNIT 8u
@@ -49,6 +51,15 @@ static struct module {
 	char strings[32];
 	struct hsnap_wire_directory directory;
 } module;
+
+/* The allocator's, with a symbol; in a hash table as the agent's. */
+static struct library {
+	Elf64_Dyn dynamic[5];
+	uint32_t gnu[8];
+	Elf64_Sym symbols[2];
+	char strings[16];
+	char constants[64]; /* not the allocator's, but beside it here */
+} library;
 
 static struct tables {
 	uint64_t stacks[64][HSNAP_STACK_UNIT_WORDS];
@@ -241,12 +252,40 @@ static void fill_module(unsigned flags)
 	memcpy(module.dynamic, entries, sizeof(entries));
 }
 
-/* What can be changed: the heap's stretches, then the agent's. */
+static void fill_library(void)
+{
+	static const char name[] = "sallocx";
+	uint32_t hash = 5381;
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (uint8_t)*c;
+	library = (struct library){
+		.dynamic = { { DT_SYMTAB, { LIBRARY + offsetof(struct library, symbols) } }, { DT_STRTAB, { LIBRARY + offsetof(struct library, strings) } },
+			     { DT_STRSZ, { sizeof(library.strings) } }, { DT_GNU_HASH, { LIBRARY + offsetof(struct library, gnu) } } },
+		.gnu = { 1, 1, 1, 0, 0, 0, 1, hash | 1 },
+		.symbols = { [1] = { .st_name = 1, .st_shndx = 1, .st_value = 8 } },
+	};
+	memcpy(library.strings + 1, name, sizeof(name));
+	memcpy(library.constants + 20, name, sizeof(name));
+	module.directory.other_malloc = LIBRARY + 8;
+}
+
+static bool add_library(struct hsnap_target *target)
+{
+	size_t own = offsetof(struct library, constants);
+	struct hsnap_target_module allocator = { .start = LIBRARY, .end = LIBRARY + own, .bias = LIBRARY, .dynamic = LIBRARY };
+	struct hsnap_target_module program = { .start = PROGRAM, .end = PROGRAM + sizeof(library.constants), .bias = PROGRAM };
+	return hsnap_image_add(target, LIBRARY, &library, own, HSNAP_PROT_READ, "") &&
+	       hsnap_image_add(target, PROGRAM, library.constants, sizeof(library.constants), HSNAP_PROT_READ, "") &&
+	       hsnap_image_add_module(target, &allocator) && hsnap_image_add_module(target, &program);
+}
+
+/* What can be changed: the heap's stretches, then the agent's, and the other allocator's. */
 static uint8_t *stretch(const struct ptm *ptm, unsigned number, uint64_t *ret_start, size_t *ret_size)
 {
 	const struct ptm_piece own[] = { { AGENT, (uint8_t *)&module, sizeof(module) }, { TABLES, (uint8_t *)&tables, sizeof(tables) },
 					 { AGENT + offsetof(struct module, directory), (uint8_t *)&module.directory, 256 } };
-	const struct ptm_piece *piece = number < ptm->num_pieces ? &ptm->pieces[number] : &own[(number - ptm->num_pieces) % 3];
+	const struct ptm_piece others = { LIBRARY, (uint8_t *)&library, sizeof(library) };
+	const struct ptm_piece *piece = number == 15 ? &others : number < ptm->num_pieces ? &ptm->pieces[number] : &own[(number - ptm->num_pieces) % 3];
 	*ret_start = piece->start;
 	*ret_size = piece->size & ~(size_t)7;
 	return piece->bytes;
@@ -295,7 +334,7 @@ static struct hsnap_target *make_target(const struct ptm *ptm, unsigned flags)
 		(!(flags & 4) || add_pieces(target)) &&
 		(!(flags & 8) || hsnap_image_add(target, POOLS, NULL, POOLS_SIZE, HSNAP_PROT_READ | HSNAP_PROT_WRITE, "")) &&
 		(!(flags & 24) || hsnap_image_add(target, REGISTRY, segments_there, sizeof(segments_there), HSNAP_PROT_READ, "")) &&
-		hsnap_image_add_module(target, &agent));
+		hsnap_image_add_module(target, &agent) && (!(flags & 32) || add_library(target)));
 	return target;
 }
 
@@ -326,6 +365,11 @@ static void check_pools(const struct hsnap_heap *heap)
 static bool is_all(const struct hsnap_heap *heap, unsigned flags)
 {
 	if (!heap->found_room || heap->stacks.num < 2 || heap->tags.num != 2)
+		return false;
+	size_t larger = 0;
+	for (size_t i = 0; i < heap->blocks.num; i++)
+		larger += heap->blocks.items[i].usable > heap->blocks.items[i].requested;
+	if ((flags & 16) && !(flags & 8) && !(flags & 32) != !larger)
 		return false;
 	if (flags & 16 && (heap->partial[0] || (!(flags & 8) && heap->blocks.num != num_registered)))
 		return false;
@@ -382,6 +426,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		fill_pools(&ptm);
 	if (bytes[0] & 16)
 		fill_registry(&ptm);
+	if (bytes[0] & 32)
+		fill_library();
 	add_records(&ptm);
 	for (size_t at = 2; at + 8 <= size; at += 8)
 		change(&ptm, bytes + at);

@@ -4,13 +4,16 @@
  *
  * Property: what is read can be written, and is the same when read again.  The
  * checksums are put right first (libFuzzer would never hit them), so that what
- * is tried is everything behind them.
+ * is tried is everything behind them.  What is asked of it then, as it stands and after its states were
+ * found anew, comes to an end and adds up: paths, leaks, a comparison.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
+#include "diff/diff.h"
+#include "retention/retention.h"
 #include "snapshot/base/cleanup.h"
 #include "snapshot/explain.h"
 #include "snapshot/format/layout.h"
@@ -96,6 +99,60 @@ static void expand(struct hsnap_snapshot *snapshot)
 		check(hsnap_pool_block(graph, node) < node, "an object without a block");
 }
 
+/* Whose blocks are the types that `wanted` names, or that one. */
+static void why(const struct hsnap_snapshot *snapshot, const struct hsnap_paths *paths, const bool *wanted, hsnap_node_id node)
+{
+	struct hsnap_why_what what = { .types = wanted, .node = node, .by_count = node & 1, .most_paths = node & 2 ? 3 : SIZE_MAX };
+	struct hsnap_error err = { 0 };
+	struct hsnap_why answer;
+	check(!hsnap_why_init(snapshot, paths, &what, &answer, &err), err.message);
+	uint64_t count = answer.unreachable_count;
+	for (size_t i = 0; i < answer.paths.num; i++)
+		count += answer.paths.items[i].count;
+	check(count == answer.count, "blocks of paths");
+	hsnap_why_deinit(&answer);
+}
+
+static void ask(const struct hsnap_snapshot *snapshot)
+{
+	const struct hsnap_graph *graph = &snapshot->graph;
+	struct hsnap_error err = { 0 };
+	struct hsnap_paths paths;
+	struct hsnap_leaks leaks;
+	if (!graph->first_edge) /* a file without edges is asked for none of this */
+		return;
+	check(!hsnap_paths_init(graph, &paths, &err), err.message);
+	hsnap_auto(hsnap_freep) bool *wanted = calloc(snapshot->types.num + 1, sizeof(*wanted));
+	check(wanted, "out of memory");
+	for (hsnap_type_id type = 0; type < snapshot->types.num; type++)
+		wanted[type] = type % 2;
+	why(snapshot, &paths, wanted, 0);
+	for (hsnap_node_id node = hsnap_first_block(graph), last = node + 5; node < graph->num_nodes && node < last; node++)
+		why(snapshot, &paths, NULL, node);
+	hsnap_paths_deinit(&paths);
+	static const enum hsnap_state states[] = { HSNAP_UNREACHABLE, HSNAP_POSSIBLE };
+	for (size_t s = 0; s < 2; s++) {
+		check(!hsnap_leaks_init(snapshot, states[s], s, &leaks, &err), err.message);
+		uint64_t count = 0;
+		for (size_t i = 0; i < leaks.groups.num; i++)
+			count += leaks.groups.items[i].count;
+		check(count == leaks.count, "blocks of leaks");
+		hsnap_leaks_deinit(&leaks);
+	}
+}
+
+static void compare(const struct hsnap_snapshot *earlier, const struct hsnap_snapshot *later)
+{
+	const struct hsnap_snapshot *both[] = { earlier, later };
+	struct hsnap_error err = { 0 };
+	struct hsnap_diff diff;
+	int64_t companions;
+	check(!hsnap_diff_init(both, 2, HSNAP_DIFF_BY_BYTES, &diff, &err), err.message);
+	check(earlier != later || (!diff.bytes_delta && !diff.count_delta), "it differs from itself");
+	check(hsnap_diff_companions(&diff, &companions) <= diff.rows.num, "companions");
+	hsnap_diff_deinit(&diff);
+}
+
 static void read_write_read(const uint8_t *bytes, size_t size)
 {
 	hsnap_auto(hsnap_snapshot_destroyp) struct hsnap_snapshot *first = NULL, *again = NULL;
@@ -112,6 +169,9 @@ static void read_write_read(const uint8_t *bytes, size_t size)
 	check(!hsnap_snapshot_read_bytes(written.bytes, written.num, ALL, &again, &err), err.message);
 	check(snapshots_equal(first, again, ALL, text, sizeof(text)), text);
 	hsnap_buffer_deinit(&written);
+	compare(again, again);
+	check(!hsnap_graph_expand(&again->graph, &err), err.message);
+	ask(again);
 	check(!hsnap_snapshot_mark(first, &err) && !hsnap_snapshot_summarize(first, &err), err.message);
 	for (hsnap_node_id node = hsnap_first_block(&first->graph), last = node + 20; node < first->graph.num_nodes && node < last; node++) {
 		struct hsnap_explanation explanation;
@@ -123,6 +183,8 @@ static void read_write_read(const uint8_t *bytes, size_t size)
 		free(hsnap_type_identity(first, type));
 	}
 	expand(first);
+	ask(first);
+	compare(again, first);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

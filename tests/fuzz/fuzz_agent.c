@@ -5,10 +5,11 @@
  *
  * Input: one byte of flags (1: the symbol is found by the older hash table, 2: smaller heaps, 4: the main arena has
  * pieces, 8: the program has named pools and roots, 16: its blocks are another allocator's, in the registry, 32: that has a
- * function that tells how large they are, which the program's constants name), one for the version of glibc, then changes of 8 bytes each: stretch of memory and what to do (1), spare (1), place in it in words
- * (2), value (4).  A record can be written with its check right, which is hit by chance in one of a
- * million.  Holds: the walk ends; blocks, free chunks and regions are in order and apart; each stack is there;
- * what the program says of its pools makes blocks that lie in memory.
+ * function that tells how large they are, which the program's constants name), one for the version of glibc, then changes
+ * of 8 bytes each: stretch of memory and what to do (1), spare (1), place in it in words (2), value (4).  A record can be
+ * written with its check right, which is hit by chance in one of a million.  Holds: the walk ends; blocks, free chunks
+ * and regions are in order and apart; each stack is there; what the program says of its pools makes blocks that lie in
+ * memory.
  */
 #include <elf.h>
 #include <stddef.h>
@@ -259,7 +260,8 @@ static void fill_library(void)
 	for (const char *c = name; *c; c++)
 		hash = hash * 33 + (uint8_t)*c;
 	library = (struct library){
-		.dynamic = { { DT_SYMTAB, { LIBRARY + offsetof(struct library, symbols) } }, { DT_STRTAB, { LIBRARY + offsetof(struct library, strings) } },
+		.dynamic = { { DT_SYMTAB, { LIBRARY + offsetof(struct library, symbols) } },
+			     { DT_STRTAB, { LIBRARY + offsetof(struct library, strings) } },
 			     { DT_STRSZ, { sizeof(library.strings) } }, { DT_GNU_HASH, { LIBRARY + offsetof(struct library, gnu) } } },
 		.gnu = { 1, 1, 1, 0, 0, 0, 1, hash | 1 },
 		.symbols = { [1] = { .st_name = 1, .st_shndx = 1, .st_value = 8 } },

@@ -5,10 +5,10 @@
  * The agent sees who calls malloc_usable_size, and who was bound at the start to what its allocator has beside that.  It
  * does not see a library that came later, nor who looked such a function up by dlsym.  But the name is in the module
  * then, in its table of symbols or among its constants: where it stands, the program is taken to use what is behind its
- * blocks.  What is too much is only that a stale word there may hide a leak; the other way round what the word
- * holds would be called one.
+ * blocks.  At worst a stale word there hides a leak then; the other way round what the word holds would be called one.
  *
- * Not seen: names that are made up at run time or come from a file, and tcmalloc's MallocExtension::instance() by its virtual functions.
+ * Not seen: names that are made up at run time or come from a file, and tcmalloc's MallocExtension::instance() by its
+ * virtual functions.
  */
 #include <string.h>
 

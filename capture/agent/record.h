@@ -42,9 +42,9 @@ bool hsnap_agent_is_tagged(uint32_t site);
 static inline bool hsnap_agent_records(void)
 {
 	unsigned mode = __atomic_load_n(&hsnap_agent.mode, __ATOMIC_RELAXED);
-	if (UNLIKELY(mode == HSNAP_MODE_UNDECIDED))
-		mode = hsnap_agent_decide();
-	return mode == HSNAP_MODE_RECORD;
+	if (LIKELY(mode == HSNAP_MODE_RECORD)) /* asked first: it is one comparison of few */
+		return true;
+	return mode == HSNAP_MODE_UNDECIDED && hsnap_agent_decide() == HSNAP_MODE_RECORD;
 }
 
 /* What to ask glibc for.  A size that overflows stays as it is: glibc refuses both. */

@@ -569,24 +569,9 @@ static bool is_large(const struct hsnap_elf *elf)
 	return text >= MAX_TEXT;
 }
 
-static bool see_c_library(void *context, const Elf64_Sym *symbol, const char *name)
-{
-	bool *found = context;
-	*found |= symbol->st_shndx != SHN_UNDEF && (!strcmp(name, "__libc_start_main") || !strcmp(name, "_rtld_global"));
-	return !*found;
-}
-
-/* Blocks that the C library and its loader have for themselves are few, and every program has these two. */
-static bool is_c_library(struct hsnap_elf *elf)
-{
-	bool found = false;
-	hsnap_elf_symbols(elf, true, see_c_library, &found);
-	return found;
-}
-
 void hsnap_casts_find(struct hsnap_reader *reader)
 {
-	if (is_large(reader->program) || is_c_library(reader->program))
+	if (is_large(reader->program) || hsnap_elf_is_c_library(reader->program))
 		return;
 	struct casts casts = { .reader = reader, .decoder = hsnap_decoder_create() };
 	casts.stop = !casts.decoder;

@@ -338,3 +338,17 @@ void hsnap_elf_symbols(struct hsnap_elf *elf, bool dynamic,
 			return;
 	}
 }
+
+static bool see_c_library(void *context, const Elf64_Sym *symbol, const char *name)
+{
+	bool *found = context;
+	*found |= symbol->st_shndx != SHN_UNDEF && (!strcmp(name, "__libc_start_main") || !strcmp(name, "_rtld_global"));
+	return !*found;
+}
+
+bool hsnap_elf_is_c_library(struct hsnap_elf *elf)
+{
+	bool found = false;
+	hsnap_elf_symbols(elf, true, see_c_library, &found);
+	return found;
+}

@@ -73,4 +73,7 @@ void hsnap_elf_symbols(struct hsnap_elf *elf, bool dynamic,
 		       bool (*see)(void *context, const Elf64_Sym *symbol, const char *name),
 		       void *context);
 
+/* Is it the C library, or its loader?  Every program has these two, and blocks that they have for themselves are few. */
+bool hsnap_elf_is_c_library(struct hsnap_elf *elf);
+
 #endif

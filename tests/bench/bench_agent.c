@@ -27,6 +27,17 @@ static struct allocator agent, bare;
 
 enum { ROUNDS = 15, MOST_LIVE = 200000 };
 
+/* What it may cost, in ns; NULL: nothing was laid down. */
+static const char *budget(const char *mode, const char *what)
+{
+	bool caller = !strcmp(mode, "caller");
+	if (!strcmp(what, "hot"))
+		return caller ? "8" : "25";
+	if (!strcmp(what, "missing"))
+		return caller ? "70" : "170";
+	return NULL;
+}
+
 /* One round of each in turn, on each of the threads. */
 static void measure(const char *mode, const char *what, uint32_t num_live, uint32_t num_pairs, int num_threads,
 		    enum load_stacks stacks)
@@ -60,8 +71,9 @@ static void measure(const char *mode, const char *what, uint32_t num_live, uint3
 		for (int round = 0; round < ROUNDS; round++)
 			least[a] = result[a][round] < least[a] ? result[a][round] : least[a];
 	double without = median(result[0], ROUNDS), with = median(result[1], ROUNDS);
-	printf("%-7s %-8s bare %6.1f  agent %6.1f  difference %6.1f  ratio %.2f  (best rounds %.1f, %.1f: %.1f)\n", mode, what, without,
-	       with, with - without, with / without, least[0], least[1], least[1] - least[0]);
+	printf("%-7s %-8s bare %6.1f  agent %6.1f  difference %6.1f  ratio %.2f  (best rounds %.1f, %.1f: %.1f)%s%s\n", mode, what, without,
+	       with, with - without, with / without, least[0], least[1], least[1] - least[0], budget(mode, what) ? "  budget " : "",
+	       budget(mode, what) ? budget(mode, what) : "");
 }
 
 static long resident(void)

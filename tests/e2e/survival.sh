@@ -68,13 +68,15 @@ has "the child" "$child.json" of_child 200
 check "parent and child compared" jq -e '[.types[] | select(.type == "of_parent").count_delta] == [-100]' diff.json
 stop
 
-# --- dead arenas ---
+# --- dead arenas, of 2,000 threads at a time ---
 
-MALLOC_ARENA_MAX=100000 HSNAP_TEST_WAVES=2 "$HEAPSNAP" run -- "$corners" dead_arenas >out 2>err &
+waves=2
+[ "${HEAPSNAP_TEST_ALL:-no}" = no ] || waves=50
+MALLOC_ARENA_MAX=100000 HSNAP_TEST_WAVES=$waves "$HEAPSNAP" run -- "$corners" dead_arenas >out 2>err &
 service=$!
 left=300
 until grep -q '^State:.*stopped' "/proc/$service/status" || [ $((left -= 1)) -eq 0 ]; do sleep 0.1; done
-check "2,000 dead arenas: take" "$HEAPSNAP" take --quiet -p "$service" -o dead.snap
+check "dead arenas of $((waves * 2000)) threads: take" "$HEAPSNAP" take --quiet -p "$service" -o dead.snap
 "$HEAPSNAP" show --json dead.snap >show.json
 echo "# held for $(($(fact .pause_ns) / 1000000)) ms of $(($(fact .elapsed_ns) / 1000000)) ms"
 kill -9 "$service"

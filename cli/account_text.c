@@ -109,16 +109,27 @@ static void add_beside(struct hsnap_line *to, const struct hsnap_account *accoun
 	add_line(to, "its cgroup uses", (int64_t)account->cgroup_use, remark);
 }
 
+/* Of another allocator than glibc's blocks alone are known: what of the rest is free, nobody has counted. */
+static bool is_walked(const struct hsnap_snapshot *snapshot)
+{
+	return snapshot->account_arenas.num || snapshot->facts.basis != HSNAP_BASIS_REQUESTED;
+}
+
 static void add_memory(struct hsnap_line *to, const struct hsnap_emit *emit, const struct hsnap_snapshot *snapshot,
 		       const struct hsnap_account_sums *sums)
 {
 	bool requested = snapshot->facts.basis == HSNAP_BASIS_REQUESTED;
+	bool walked = is_walked(snapshot);
 	hsnap_line_add(to, "\nmemory\n");
 	add_line(to, requested ? "live blocks, as requested" : "live blocks, as usable", sums->live, "");
 	add_absent(to, snapshot, sums);
 	/* What was asked for is known by the agent alone. */
-	add_line(to, requested ? "headers, rounding, the agent's 8 bytes a block" : "headers, rounding", sums->overhead, "");
-	add_free(to, snapshot, sums);
+	if (!walked)
+		add_line(to, "the allocator's own, and free", sums->overhead, "not told apart");
+	else
+		add_line(to, requested ? "headers, rounding, the agent's 8 bytes a block" : "headers, rounding", sums->overhead, "");
+	if (walked || sums->free)
+		add_free(to, snapshot, sums);
 	if (!sums->rss_known) {
 		add_line(to, "= the heap, as far as it was captured",
 			 sums->live - sums->live_absent + sums->overhead + sums->free, "its RSS is not known");
@@ -212,7 +223,7 @@ static void add_term(struct hsnap_line *to, size_t *start, const char *label, in
 	hsnap_line_addf(to, "%s %s%s", label, text.text, after);
 }
 
-static void add_growth(struct hsnap_line *to, const struct hsnap_account_sums *growth)
+static void add_growth(struct hsnap_line *to, const struct hsnap_account_sums *growth, bool walked)
 {
 	int64_t other = growth->other + growth->parts[HSNAP_PART_STACK] + growth->parts[HSNAP_PART_MODULE] +
 			growth->parts[HSNAP_PART_AGENT];
@@ -221,8 +232,9 @@ static void add_growth(struct hsnap_line *to, const struct hsnap_account_sums *g
 	/* What came in of blocks that were there before, or less what was never touched of new ones. */
 	if (growth->live_absent)
 		add_term(to, &start, growth->live_absent > 0 ? "not resident" : "now resident", -growth->live_absent, ", ");
-	add_term(to, &start, "headers and rounding", growth->overhead, ", ");
-	add_term(to, &start, "held free", growth->free, ", ");
+	add_term(to, &start, walked ? "headers and rounding" : "the allocator's own, and free", growth->overhead, ", ");
+	if (walked || growth->free)
+		add_term(to, &start, "held free", growth->free, ", ");
 	add_term(to, &start, "other", other, growth->unexplained ? ", " : "");
 	if (growth->unexplained)
 		add_term(to, &start, "unexplained", growth->unexplained, "");
@@ -240,7 +252,7 @@ void hsnap_print_account_growth(struct hsnap_emit *emit, const struct hsnap_snap
 	hsnap_line_add(&text, "\nis it the heap?\n");
 	struct hsnap_account_sums growth = hsnap_account_growth(&b, &a);
 	if (growth.rss_known)
-		add_growth(&text, &growth);
+		add_growth(&text, &growth, is_walked(first) || is_walked(last));
 	else
 		hsnap_line_addf(&text, "  not known: the RSS was captured %s\n",
 				a.rss_known   ? "of the first, not of the last"

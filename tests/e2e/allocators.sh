@@ -34,6 +34,10 @@ for program in bookstore bookstore-cpp; do
 	check "$program: 48 bytes of the agent's a live block, at most" jq -e '.snapshot | .account.agent / .heap_count |
 		., if . <= 48 then empty else error("too much") end' show.json
 	cat check.out
+	"$HEAPSNAP" show b.snap >show.txt 2>err && "$HEAPSNAP" diff a.snap b.snap >diff.txt 2>err || fail "$program: show, diff" err
+	check "$program: what nobody has counted is not called counted" sh -c \
+		'grep -q "the allocator.s own, and free  .*not told apart" show.txt && grep -q "the allocator.s own, and free [+-]" diff.txt &&
+		! grep -E "8 bytes a block|free, held|held free" show.txt diff.txt'
 	"$HEAPSNAP" diff --json a.snap b.snap >diff.json 2>err || fail "$program: diff" err
 	[ "$program" = bookstore ] || continue # the C++ one says what its containers hold: bookstore_cpp.sh compares that
 	check "bookstore: diff says what the program says, to the byte" compare truth-a truth-b diff.json

@@ -252,7 +252,8 @@ static bool operators_are_of(const struct link_map *self, const struct link_map 
  * since programs look whether they are there to tell which allocator they have. */
 static bool is_around(const char *name)
 {
-	static const char *const whole[] = { "mallocx", "rallocx", "xallocx", "dallocx", "sdallocx" };
+	static const char *const whole[] = { "mallocx", "rallocx", "xallocx", "dallocx", "sdallocx", "reallocf", "reallocarr", "vfree",
+					      "_aligned_malloc" };
 	static const char *const begins[] = { "je_", "tc_", "mi_" };
 	static const char *const parts[] = { "alloc", "free", "new", "delete", "dup", "align" };
 	static const char *const harmless[] = { "stats", "usable", "malloc_size", "good_size", "mallopt", "mallinfo", "mallctl", "conf",

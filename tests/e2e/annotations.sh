@@ -117,6 +117,31 @@ for way in '' fork; do
 	check "pools${way:+ after a fork}: growth of a pool's objects" jq -e --argjson n "$(($(sed -n 's/^live \([0-9]*\) .* session$/\1/p' q.truth) - $(sed -n 's/^live \([0-9]*\) .* session$/\1/p' p.truth)))" \
 		'[.types[] | select(.type == "session") | .count_delta] | add == $n' diff.json
 done
+# A core of it says the same: on glibc, and where the table has it.
+cored() {
+	for program in tags pools-annotated; do
+		rm -f core.* k.snap
+		start env LD_PRELOAD="$1" "$HEAPSNAP" run -- "$FIXTURES/annotated/$program"
+		told k.truth
+		gcore -o core "$service" >gcore.out 2>&1 || { fail "gcore" gcore.out; return; }
+		stop
+		"$HEAPSNAP" take --quiet --core core.* -o k.snap >/dev/null 2>err || fail "take --core" err
+		"$HEAPSNAP" show --json k.snap >k.json
+		if [ $program = tags ]; then set -- "$1" agrees exact; else set -- "$1" held; fi
+		check "$program, by a core${1:+ on jemalloc}" "$2" k.truth k.json ${3:-}
+	done
+	"$HEAPSNAP" why ticket k.snap >why.txt 2>err || fail "why" err
+	check "roots by their names, by a core${1:+ on jemalloc}" grep -q "handle ticket office" why.txt
+}
+if command -v gcore >/dev/null; then
+	cored ""
+	for library in /usr/lib/*/libjemalloc.so.2; do
+		[ ! -e "$library" ] || cored "$library"
+	done
+else
+	skip "annotations by a core" "no gcore here"
+fi
+
 # On another allocator blocks have no trailers: tags stand in the table, beside the pools' objects.
 jemalloc=$(ls /usr/lib/*/libjemalloc.so.2 2>/dev/null | head -n 1)
 if [ -n "$jemalloc" ]; then

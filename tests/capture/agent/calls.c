@@ -105,6 +105,27 @@ static void refused(void)
 	CHECK(!malloc_usable_size(NULL));
 }
 
+/* By calls that the C library lacks, or has no more: here they are the agent's. */
+static void given_back_otherwise(size_t size)
+{
+	void (*sized)(void *, size_t), (*aligned)(void *, size_t, size_t), (*old)(void *);
+	*(void **)&sized = dlsym(RTLD_DEFAULT, "free_sized");
+	*(void **)&aligned = dlsym(RTLD_DEFAULT, "free_aligned_sized");
+	*(void **)&old = dlsym(RTLD_DEFAULT, "cfree");
+	CHECK(sized && aligned && old);
+	void *block = get(size), *whole = keep(aligned_alloc(64, (size + 63) & ~(size_t)63), (size + 63) & ~(size_t)63);
+	note(block, 0, 'd');
+	sized(block, size);
+	note(whole, 0, 'd');
+	aligned(whole, 64, (size + 63) & ~(size_t)63);
+	block = get(size);
+	note(block, 0, 'd');
+	old(block);
+	sized(NULL, 0);
+	aligned(NULL, 64, 0);
+	old(NULL);
+}
+
 static void every_call(void)
 {
 	for (size_t size = 1; size <= 300000; size += size / 3 + 1) {
@@ -116,6 +137,7 @@ static void every_call(void)
 		aligned_ones(size);
 		resized_ones(size);
 		usable(size);
+		given_back_otherwise(size);
 	}
 	keep(malloc(0), 0);
 	refused();

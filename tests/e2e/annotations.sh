@@ -103,6 +103,10 @@ for way in '' fork; do
 	check "pools${way:+ after a fork}: arenas reset, pools destroyed, more objects" held q.truth q.json
 	check "pools${way:+ after a fork}: slabs are no blocks" jq -e '([.types[].bytes] | max) < 200000 and .snapshot.partial_reasons == [] and
 		any(.snapshot.notes[]; test("^[0-9]+ objects of the program.s pools, [0-9]+ bytes; around them in [0-9]+ slabs"))' p.json
+	for snap in p q; do
+		check "pools${way:+ after a fork}: what is around the objects, to the byte" jq -e --argjson n "$(sed -n 's/^around //p' $snap.truth)" \
+			'any(.snapshot.notes[]; capture("slabs (?<n>[0-9]+) bytes that are no blocks") | .n == ($n | tostring))' $snap.json
+	done
 	check "pools${way:+ after a fork}: no annotation went astray" jq -e 'all(.snapshot.notes[]; test("annotations|no memory") | not)' p.json q.json
 	check "pools${way:+ after a fork}: the heap's sum is the account's" jq -e '.account.unexplained // 0 | . == 0' p.json
 	"$HEAPSNAP" leaks p.snap >leaks.txt

@@ -319,7 +319,9 @@ void hsnap_agent_walk(const uintptr_t *frame, uintptr_t end, const struct hsnap_
 			break;
 		}
 		ret->sure += exact;
-		hsnap_agent_push(ret, (struct hsnap_agent_pair){ step.fp, step.pc }, step.sp, step.saved ? step.saved : frame);
+		/* What is no saved one is read as well: let it be the return address, never what lies below who asks then. */
+		hsnap_agent_push(ret, (struct hsnap_agent_pair){ step.fp, step.pc }, step.sp,
+				 step.saved ? step.saved : (const uintptr_t *)step.sp - 1);
 	}
 	settle(&step, ret);
 }

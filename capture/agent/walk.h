@@ -29,7 +29,7 @@ struct hsnap_agent_stack {
 	uint64_t hash;
 	struct hsnap_agent_pair pair[HSNAP_DEPTH];
 	uintptr_t sp[HSNAP_DEPTH];
-	const uintptr_t *saved_fp[HSNAP_DEPTH]; /* can be read in any case */
+	const uintptr_t *saved_fp[HSNAP_DEPTH]; /* on the stack, not below the frame, in any case */
 };
 
 /* What a thread keeps of its walks: the last one from each of some places, found by frame and caller. */

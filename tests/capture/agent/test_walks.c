@@ -110,6 +110,8 @@ static NOT_INLINED void change_each(unsigned how)
 	(void)how;
 	hsnap_agent_walk(frame, stack_end, &before, &kept);
 	const uintptr_t *last = (const uintptr_t *)kept.sp[kept.num - 1];
+	for (uint32_t i = 0; i < kept.num; i++)
+		cr_expect(kept.saved_fp[i] >= frame && kept.saved_fp[i] < last, "frame %u is compared with what lies elsewhere", i);
 	for (uintptr_t *word = frame; word < last; word++) {
 		const uintptr_t values[] = { 0, *word ^ 16, *word ^ 8, *word ^ 1ul << 40, (uintptr_t)(frame + 8),
 					     (uintptr_t)(word + 2), (uintptr_t)change_each + 9 };

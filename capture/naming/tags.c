@@ -61,6 +61,15 @@ static void skip_pretty(const char **text, const char **end)
 	*end = to;
 }
 
+/* The last bracket that opens; `text` itself: there is none, or nothing before it. */
+static const char *find_open(const char *text, const char *end)
+{
+	do
+		end--;
+	while (end > text && *end != '[');
+	return end;
+}
+
 static struct parsed parse(const char *text, unsigned how)
 {
 	const char *end = text + strlen(text);
@@ -71,10 +80,9 @@ static struct parsed parse(const char *text, unsigned how)
 	for (; end > text; end--) {
 		if (end[-1] == '*' && parsed.stars < MAX_STARS) {
 			parsed.stars++;
-		} else if (end[-1] == ']' && !parsed.stars && memrchr(text, '[', (size_t)(end - text)) &&
-			   (char *)memrchr(text, '[', (size_t)(end - text)) > text) {
+		} else if (end[-1] == ']' && !parsed.stars && find_open(text, end) > text) {
 			parsed.run = true;
-			end = (char *)memrchr(text, '[', (size_t)(end - text)) + 1;
+			end = find_open(text, end) + 1;
 		} else if (!isspace((unsigned char)end[-1])) {
 			break;
 		}

@@ -202,9 +202,11 @@ static void daemonised(void)
 	some_work();
 	CHECK(setsid() > 0);
 	pid_t between = getpid();
-	if (fork())
+	if (fork()) {
+		usleep(20000); /* the daemon comes first, where it does not wait */
 		_exit(0);
-	/* The end of that one is not to be this one's: neither by the signal that follows, nor by being found stopped then. */
+	}
+	/* The signal that follows a parent's end is not to follow that one's. */
 	while (getppid() == between)
 		usleep(1000);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -5,6 +5,7 @@
 #include <criterion/parameterized.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "capture/alloc/alloc.h"
 #include "frozen.h"
@@ -162,13 +163,15 @@ static void check_truth(const struct hsnap_target *target, const struct hsnap_he
 }
 
 /* Is it this process's allocator?  Where the library is not there the loader goes on without. */
-static bool is_loaded(int pid, const char *library)
+static bool is_loaded(const struct victim *victim, int pid, const char *library)
 {
 	char path[64], line[4096];
 	bool found = false;
+	int status = 0;
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	FILE *maps = fopen(path, "r");
-	cr_assert(maps, "%s cannot be opened: %m", path);
+	cr_assert(maps, "%s cannot be opened: %m; of the program that was started %d, status %x", path,
+		  waitpid(victim->pid, &status, WNOHANG | WUNTRACED | WCONTINUED), status);
 	while (fgets(line, sizeof(line), maps))
 		found |= strstr(line, library) != NULL;
 	fclose(maps);
@@ -184,7 +187,7 @@ static void compare(const char *preload, const char *library, const char *progra
 	size_t lines;
 	cr_assert_eq(fscanf(victim.said, "%63s %zu", path, &lines), 2);
 	cr_assert_eq(sscanf(path, "/proc/%d/", &pid), 1); /* the program itself, or a child of its */
-	if (!is_loaded(pid, library)) {
+	if (!is_loaded(&victim, pid, library)) {
 		victim_end(&victim);
 		cr_skip("no %s here", library);
 	}
@@ -264,7 +267,7 @@ ParameterizedTest(size_t *index, agent_others, past_the_agent)
 	snprintf(preload, sizeof(preload), "%s:%s", getenv("HSNAP_TEST_AGENT"), libraries[*index]);
 	snprintf(want, sizeof(want), "the program calls %s, too: such blocks are not listed", functions[*index]);
 	struct victim victim = victim_start(preload, argv, NULL);
-	if (!is_loaded(victim.pid, libraries[*index])) {
+	if (!is_loaded(&victim, victim.pid, libraries[*index])) {
 		victim_end(&victim);
 		cr_skip("no %s here", libraries[*index]);
 	}

@@ -20,22 +20,6 @@ static size_t size_of(uint32_t random)
 	return random >> 29 ? 16 + (random >> 12) % 120 : 16 + (random >> 12) % 985;
 }
 
-static NOT_INLINED void churn(struct load *load)
-{
-	void *(*get)(size_t) = load->allocator->get;
-	void (*put)(void *) = load->allocator->put;
-	uint32_t x = load->state;
-	double start = now();
-	for (uint32_t i = 0; i < load->num_pairs; i++) {
-		x = x * 1664525u + 1013904223u;
-		uint32_t at = (uint32_t)((uint64_t)x * load->num_live >> 32);
-		put(load->blocks[at]);
-		load->blocks[at] = get(size_of(x));
-	}
-	load->ns = (now() - start) / load->num_pairs;
-	load->state = x;
-}
-
 #define WAY(name, next) \
 	static NOT_INLINED void *name(void *(*get)(size_t), size_t size) \
 	{ \
@@ -48,22 +32,7 @@ WAY(way_2, get(size))
 WAY(way_3, way_1(get, size))
 WAY(way_4, way_3(get, size))
 
-static NOT_INLINED void churn_by_ways(struct load *load)
-{
-	static void *(*const ways[4])(void *(*)(size_t), size_t) = { way_1, way_2, way_3, way_4 };
-	void *(*get)(size_t) = load->allocator->get;
-	void (*put)(void *) = load->allocator->put;
-	uint32_t x = load->state;
-	double start = now();
-	for (uint32_t i = 0; i < load->num_pairs; i++) {
-		x = x * 1664525u + 1013904223u;
-		uint32_t at = (uint32_t)((uint64_t)x * load->num_live >> 32);
-		put(load->blocks[at]);
-		load->blocks[at] = ways[i % 4](get, size_of(x));
-	}
-	load->ns = (now() - start) / load->num_pairs;
-	load->state = x;
-}
+static void *(*const ways[4])(void *(*)(size_t), size_t) = { way_1, way_2, way_3, way_4 };
 
 typedef void *path_function(void *(*get)(size_t), size_t size, uint32_t path, int depth);
 static path_function path_left, path_right;
@@ -79,7 +48,8 @@ static path_function *const volatile path_ways[2] = { path_left, path_right };
 PATH(path_left)
 PATH(path_right)
 
-static NOT_INLINED void churn_by_paths(struct load *load)
+/* Inline, with `stacks` known: the loop asks for nothing that it need not. */
+static inline __attribute__((always_inline)) void churn(struct load *load, enum load_stacks stacks)
 {
 	void *(*get)(size_t) = load->allocator->get;
 	void (*put)(void *) = load->allocator->put;
@@ -89,22 +59,34 @@ static NOT_INLINED void churn_by_paths(struct load *load)
 		x = x * 1664525u + 1013904223u;
 		uint32_t at = (uint32_t)((uint64_t)x * load->num_live >> 32);
 		put(load->blocks[at]);
-		load->blocks[at] = path_left(get, size_of(x), x >> 20, 8);
+		if (stacks == LOAD_ONE_STACK)
+			load->blocks[at] = get(size_of(x));
+		else if (stacks == LOAD_FOUR_STACKS)
+			load->blocks[at] = ways[i % 4](get, size_of(x));
+		else
+			load->blocks[at] = path_left(get, size_of(x), x >> 20, 8);
 	}
 	load->ns = (now() - start) / load->num_pairs;
 	load->state = x;
+}
+
+static NOT_INLINED void churn_by_stacks(struct load *load)
+{
+	if (load->stacks == LOAD_ONE_STACK)
+		churn(load, LOAD_ONE_STACK);
+	else if (load->stacks == LOAD_FOUR_STACKS)
+		churn(load, LOAD_FOUR_STACKS);
+	else
+		churn(load, LOAD_MANY_STACKS);
+	__asm__ volatile("" ::: "memory");
 }
 
 static NOT_INLINED void deep(int depth, struct load *load)
 {
 	if (depth)
 		deep(depth - 1, load);
-	else if (load->stacks == LOAD_FOUR_STACKS)
-		churn_by_ways(load);
-	else if (load->stacks == LOAD_MANY_STACKS)
-		churn_by_paths(load);
 	else
-		churn(load);
+		churn_by_stacks(load);
 	__asm__ volatile("" ::: "memory");
 }
 

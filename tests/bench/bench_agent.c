@@ -71,9 +71,9 @@ static void measure(const char *mode, const char *what, uint32_t num_live, uint3
 		for (int round = 0; round < ROUNDS; round++)
 			least[a] = result[a][round] < least[a] ? result[a][round] : least[a];
 	double without = median(result[0], ROUNDS), with = median(result[1], ROUNDS);
+	const char *most = budget(mode, what);
 	printf("%-7s %-8s bare %6.1f  agent %6.1f  difference %6.1f  ratio %.2f  (best rounds %.1f, %.1f: %.1f)%s%s\n", mode, what, without,
-	       with, with - without, with / without, least[0], least[1], least[1] - least[0], budget(mode, what) ? "  budget " : "",
-	       budget(mode, what) ? budget(mode, what) : "");
+	       with, with - without, with / without, least[0], least[1], least[1] - least[0], most ? "  budget " : "", most ? most : "");
 }
 
 static long resident(void)

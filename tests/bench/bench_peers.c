@@ -138,7 +138,10 @@ static int child(const char *work)
 	} else if (!strcmp(work, "missing")) {
 		value = run_threads(2, MOST_LIVE, 100000, LOAD_ONE_STACK, &rate);
 	} else {
-		value = run_threads(1, 2000, 300000, !strcmp(work, "many") ? LOAD_MANY_STACKS : !strcmp(work, "varying"), &rate);
+		enum load_stacks stacks = !strcmp(work, "many")      ? LOAD_MANY_STACKS
+					  : !strcmp(work, "varying") ? LOAD_FOUR_STACKS
+								     : LOAD_ONE_STACK;
+		value = run_threads(1, 2000, 300000, stacks, &rate);
 	}
 	printf("%.3f\n", value);
 	return 0;

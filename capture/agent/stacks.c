@@ -218,22 +218,12 @@ void hsnap_agent_forget_callers(void)
 			__atomic_store_n(&hsnap_agent_callers[i], 0, __ATOMIC_RELAXED);
 }
 
-/* Of a stack that was walked; its return addresses side by side where it is not known yet. */
-static __attribute__((noinline)) uint32_t intern_new_walk(const struct hsnap_agent_stack *stack)
+static inline uint32_t intern_walk(const struct hsnap_agent_stack *stack)
 {
 	uintptr_t pcs[HSNAP_DEPTH];
 	for (uint32_t i = 0; i < stack->num; i++)
 		pcs[i] = stack->pair[i].pc;
 	return intern(pcs, stack->num, stack->sure, stack->hash);
-}
-
-static inline uint32_t intern_walk(const struct hsnap_agent_stack *stack)
-{
-	struct hsnap_agent_table *newest = __atomic_load_n(&hsnap_agent.table, __ATOMIC_ACQUIRE);
-	uint32_t ignored, site = 0;
-	if (LIKELY(newest && !__atomic_load_n(&hsnap_agent_directory.num_unloads, __ATOMIC_RELAXED)))
-		site = look(newest, spread(stack->hash), &ignored);
-	return LIKELY(site) ? site : intern_new_walk(stack);
 }
 
 static uint32_t site_of_caller(uintptr_t pc)
@@ -259,7 +249,7 @@ static inline bool on_stack(struct hsnap_agent_thread *self, uintptr_t frame)
 /* Where the last walk from this frame by this caller is kept. */
 static inline unsigned way_of(const uintptr_t *frame)
 {
-	return (unsigned)((frame[1] + ((uintptr_t)frame << 20)) * 0x9e3779b97f4a7c15 >> 60) % HSNAP_WALKS;
+	return (unsigned)((frame[1] + ((uintptr_t)frame << 20)) * 0x9e3779b97f4a7c15 >> (64 - HSNAP_WALK_BITS));
 }
 
 static __attribute__((noinline)) uint32_t site_of_new_stack(struct hsnap_agent_walks *walks, const uintptr_t *frame,

@@ -4,11 +4,12 @@
  *
  * What the information says of a return address is kept in one word, in a table
  * that all threads share; only a word that is not there costs a search.  Still each
- * step waits for the one before.  So the last stack of the thread is kept, and where
- * a walk comes to a frame that was in it, the rest is not walked but compared, word
- * by word, all at once: return addresses and saved frame pointers are all that a walk
- * depends on.  Only memory between the caller's frame and the end of the thread's
- * stack is read.
+ * step waits for the one before.  So some stacks of the thread are kept, and where
+ * a walk comes to a frame that was in the last one, the rest is not walked but compared,
+ * word by word, all at once: return addresses are all that a walk depends on, and frame
+ * pointers where it went by them.  In programs without any that is a register like
+ * another, with another value in each call: so it is noted of which frames it was needed.
+ * Only memory between the caller's frame and the end of the thread's stack is read.
  */
 #include "capture/agent/walk.h"
 
@@ -286,8 +287,6 @@ static inline __attribute__((always_inline)) bool step_out(struct step *step, bo
 	return step->pc >= 4096;
 }
 
-/* The frame pointer of programs without any is a register like another, and each call finds another value in it: whether a
- * walk depends on it is noted frame by frame, and what does not is not compared. */
 void hsnap_agent_walk(const uintptr_t *frame, uintptr_t end, const struct hsnap_agent_stack *last,
 		      struct hsnap_agent_stack *ret)
 {

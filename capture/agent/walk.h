@@ -33,7 +33,8 @@ struct hsnap_agent_stack {
 };
 
 /* What a thread keeps of its walks: the last one from each of some places, found by frame and caller. */
-#define HSNAP_WALKS 16u
+#define HSNAP_WALK_BITS 4
+#define HSNAP_WALKS (1u << HSNAP_WALK_BITS)
 struct hsnap_agent_walks {
 	uint8_t way[HSNAP_WALKS]; /* into stacks */
 	uint8_t spare, latest;

@@ -72,7 +72,7 @@ static const char *find_open(const char *text, const char *end)
 
 static struct parsed parse(const char *text, unsigned how)
 {
-	const char *end = text + strlen(text);
+	const char *end = text + strlen(text), *open;
 	struct parsed parsed = { 0 };
 	if (how == HSNAP_TEXT_PRETTY)
 		skip_pretty(&text, &end);
@@ -80,9 +80,9 @@ static struct parsed parse(const char *text, unsigned how)
 	for (; end > text; end--) {
 		if (end[-1] == '*' && parsed.stars < MAX_STARS) {
 			parsed.stars++;
-		} else if (end[-1] == ']' && !parsed.stars && find_open(text, end) > text) {
+		} else if (end[-1] == ']' && !parsed.stars && (open = find_open(text, end)) > text) {
 			parsed.run = true;
-			end = find_open(text, end) + 1;
+			end = open + 1;
 		} else if (!isspace((unsigned char)end[-1])) {
 			break;
 		}

@@ -113,11 +113,12 @@ static void given_back_otherwise(size_t size)
 	*(void **)&aligned = dlsym(RTLD_DEFAULT, "free_aligned_sized");
 	*(void **)&old = dlsym(RTLD_DEFAULT, "cfree");
 	CHECK(sized && aligned && old);
-	void *block = get(size), *whole = keep(aligned_alloc(64, (size + 63) & ~(size_t)63), (size + 63) & ~(size_t)63);
+	size_t lines = (size + 63) & ~(size_t)63;
+	void *block = get(size), *whole = keep(aligned_alloc(64, lines), lines);
 	note(block, 0, 'd');
 	sized(block, size);
 	note(whole, 0, 'd');
-	aligned(whole, 64, (size + 63) & ~(size_t)63);
+	aligned(whole, 64, lines);
 	block = get(size);
 	note(block, 0, 'd');
 	old(block);

@@ -151,11 +151,16 @@ static NOT_INLINED void data(unsigned how)
 	STAY();
 }
 
-/* Its frame is found by the frame pointer. */
+/* Makes the frame of a function one that is found by the frame pointer. */
+#define BY_FRAME_POINTER(len) \
+	do { \
+		char *room_ = __builtin_alloca(len); \
+		__asm__ volatile("" ::"r"(room_) : "memory"); \
+	} while (0)
+
 static NOT_INLINED void variable(unsigned how)
 {
-	char *room = __builtin_alloca(64);
-	__asm__ volatile("" ::"r"(room) : "memory");
+	BY_FRAME_POINTER(64);
 	remember();
 	data(how);
 	STAY();
@@ -170,16 +175,14 @@ static NOT_INLINED void twice(unsigned how)
 
 static NOT_INLINED void deeper(unsigned how)
 {
-	char *room = __builtin_alloca(48);
-	__asm__ volatile("" ::"r"(room) : "memory");
+	BY_FRAME_POINTER(48);
 	twice(how);
 	STAY();
 }
 
 static NOT_INLINED void low(unsigned how)
 {
-	char *room = __builtin_alloca(64);
-	__asm__ volatile("" ::"r"(room) : "memory");
+	BY_FRAME_POINTER(64);
 	held_low(how * 0x10001ul + 3, at_end, how);
 	STAY();
 }
@@ -203,8 +206,7 @@ static NOT_INLINED void pass(unsigned depth)
 
 static NOT_INLINED void recurse(unsigned depth)
 {
-	char *room = __builtin_alloca(16);
-	__asm__ volatile("" ::"r"(room) : "memory");
+	BY_FRAME_POINTER(16);
 	if ((depth + phase) % 3 == 1 && depth > 1)
 		held(depth * 0x10001ul, recurse, depth - 1);
 	else if ((depth + phase) % 4 == 2 && depth > 1)

@@ -22,7 +22,7 @@ struct hsnap_bytes {
 static inline struct hsnap_bytes hsnap_bytes(const void *start, size_t len)
 {
 	const uint8_t *at = start;
-	return (struct hsnap_bytes){ .at = at, .end = at + len };
+	return (struct hsnap_bytes){ .at = at, .end = len ? at + len : at }; /* of NULL nothing may be computed */
 }
 
 static inline size_t hsnap_bytes_left(const struct hsnap_bytes *b)
